@@ -1,0 +1,32 @@
+# Include folders, language level and warnings that every target shares.
+add_library(hopper_gemm_options INTERFACE)
+target_include_directories(hopper_gemm_options INTERFACE
+  ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+# libcu++ lies in a folder of its own since CUDA 13; nvcc looks there by itself, the host compiler does not.
+foreach(dir IN LISTS CUDAToolkit_INCLUDE_DIRS)
+  if(EXISTS ${dir}/cccl)
+    target_include_directories(hopper_gemm_options SYSTEM INTERFACE ${dir}/cccl)
+  endif()
+endforeach()
+target_compile_features(hopper_gemm_options INTERFACE cxx_std_20)
+target_link_libraries(hopper_gemm_options INTERFACE CUDA::cudart_static)
+# GCC 12 sees overlapping copies in std::string's own code (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(hopper_gemm_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+# -std is given by hand since CMake 3.25 does not know that nvcc takes C++20.
+target_compile_options(hopper_gemm_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -Werror=all-warnings -lineinfo -Xcompiler=-Wall,-Wextra,-Werror>)
+
+# hg_add_git_commit(target): a header with the commit that the sources stand at, looked up again on every build.
+function(hg_add_git_commit target)
+  set(header_dir ${PROJECT_BINARY_DIR}/generated)
+  add_custom_target(${target}_git_commit
+    COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR} -D HEADER=${header_dir}/git_commit.hpp
+            -P ${PROJECT_SOURCE_DIR}/cmake/git_commit.cmake
+    BYPRODUCTS ${header_dir}/git_commit.hpp
+    VERBATIM)
+  add_dependencies(${target} ${target}_git_commit)
+  target_include_directories(${target} PRIVATE ${header_dir})
+endfunction()

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hopper_gemm {
+
+/// What kind of failure a `Status` reports; the message says which value was wrong and what is allowed.
+enum class StatusCode {
+  Ok,
+  InvalidArgument,  ///< a value no GEMM can take: a negative extent, a null pointer, a pitch shorter than its row
+  Unsupported,      ///< a valid GEMM that this kernel, GPU or driver cannot run
+  OutOfMemory,      ///< the operands do not fit
+  Timeout,          ///< a kernel did not finish in time and is taken to hang; the CUDA context is lost
+  CudaError,        ///< the CUDA runtime or driver refused a call; the message carries its name and text
+};
+
+/// The spelling of the enumerator, for messages and logs.
+constexpr std::string_view to_string(StatusCode code) {
+  switch (code) {
+    case StatusCode::Ok: return "Ok";
+    case StatusCode::InvalidArgument: return "InvalidArgument";
+    case StatusCode::Unsupported: return "Unsupported";
+    case StatusCode::OutOfMemory: return "OutOfMemory";
+    case StatusCode::Timeout: return "Timeout";
+    case StatusCode::CudaError: return "CudaError";
+  }
+  return "Unknown";
+}
+
+/// The outcome of an operation. The library returns it and never prints, throws or exits.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  /// `code` must not be `StatusCode::Ok`; `message` is one sentence a user can act on, without a final full stop.
+  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == StatusCode::Ok; }
+  StatusCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  StatusCode code_ = StatusCode::Ok;
+  std::string message_;
+};
+
+inline Status invalid_argument(std::string message) {
+  return {StatusCode::InvalidArgument, std::move(message)};
+}
+inline Status unsupported(std::string message) { return {StatusCode::Unsupported, std::move(message)}; }
+inline Status out_of_memory(std::string message) { return {StatusCode::OutOfMemory, std::move(message)}; }
+
+}  // namespace hopper_gemm
+
+/// Returns the Status of `expression` from the enclosing function unless it is Ok.
+#define HG_RETURN_IF_ERROR(expression)                       \
+  do {                                                       \
+    if (::hopper_gemm::Status hg_status_ = (expression); !hg_status_.ok()) return hg_status_; \
+  } while (false)

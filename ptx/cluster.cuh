@@ -1,0 +1,64 @@
+// Clusters: the cluster-wide barrier and addresses in a peer CTA's shared memory. Ranks:
+// special_registers.cuh.
+#pragma once
+
+#include <ptx/address.cuh>
+#include <ptx/common.cuh>
+
+namespace hopper_gemm {
+namespace ptx {
+
+/// barrier.cluster.arrive.release — arrive at the cluster barrier without waiting.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: barrier.cluster" #parallel-synchronization-and-communication-instructions-barrier-cluster; ISA 8.0, sm_90.
+/// Threads: every thread of every CTA of the cluster (an exited thread counts as arrived), once before each
+/// wait; no convergence needed, since this is not the .aligned form. Orders: release.cluster.
+HG_PTX_INLINE void barrier_cluster_arrive() {
+  HG_PTX_SM_90(barrier_cluster_arrive, asm volatile("barrier.cluster.arrive.release;" : : : "memory"));
+}
+
+/// barrier.cluster.arrive.relaxed — arrive at the cluster barrier without waiting and without publishing anything.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: barrier.cluster" #parallel-synchronization-and-communication-instructions-barrier-cluster; ISA 8.0, sm_90.
+/// Threads: as barrier_cluster_arrive. Orders: nothing. Enough after fence_mbarrier_init_release_cluster, and
+/// where only "every peer got here" matters, as before exit.
+HG_PTX_INLINE void barrier_cluster_arrive_relaxed() {
+  HG_PTX_SM_90(barrier_cluster_arrive_relaxed, asm volatile("barrier.cluster.arrive.relaxed;"
+                                                            :
+                                                            :
+                                                            : "memory"));
+}
+
+/// barrier.cluster.wait.acquire — wait until all threads of the cluster have arrived.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: barrier.cluster" #parallel-synchronization-and-communication-instructions-barrier-cluster; ISA 8.0, sm_90.
+/// Threads: every thread that arrived, once after each arrive; no convergence needed. Orders:
+/// acquire.cluster. A CTA whose shared memory or barriers a peer may still touch must pass one of these
+/// before it exits.
+HG_PTX_INLINE void barrier_cluster_wait() {
+  HG_PTX_SM_90(barrier_cluster_wait, asm volatile("barrier.cluster.wait.acquire;" : : : "memory"));
+}
+
+/// mapa.shared::cluster.u32 — the address of the same variable in the shared memory of CTA `cta_rank` of the cluster.
+/// PTX ISA "Data Movement and Conversion Instructions: mapa" #data-movement-and-conversion-instructions-mapa; ISA 7.8, sm_90.
+/// address: this CTA's; all CTAs of a cluster have the same layout. cta_rank: 0 to cluster_nctarank()-1 (not
+/// checked). Address arithmetic only, reads nothing. Threads: any. The peer must have started (cluster
+/// barrier) and not exited when the address is used.
+HG_PTX_INLINE ClusterAddr mapa(SmemAddr address, uint32_t cta_rank) {
+  ClusterAddr result{0};
+  HG_PTX_SM_90(mapa, asm("mapa.shared::cluster.u32 %0, %1, %2;"
+                         : "=r"(result.value)
+                         : "r"(address.value), "r"(cta_rank)));
+  return result;
+}
+
+/// getctarank.shared::cluster.u32 — the rank of the CTA whose shared memory `address` lies in.
+/// PTX ISA "Data Movement and Conversion Instructions: getctarank" #data-movement-and-conversion-instructions-getctarank; ISA 7.8, sm_90.
+/// address: in the shared::cluster window. Address arithmetic only. Threads: any.
+HG_PTX_INLINE uint32_t getctarank(ClusterAddr address) {
+  uint32_t cta_rank = 0;
+  HG_PTX_SM_90(getctarank, asm("getctarank.shared::cluster.u32 %0, %1;"
+                               : "=r"(cta_rank)
+                               : "r"(address.value)));
+  return cta_rank;
+}
+
+}  // namespace ptx
+}  // namespace hopper_gemm

@@ -1,0 +1,110 @@
+#include "benchmark/cublas_baseline.hpp"
+
+#include <array>
+#include <numeric>
+
+#include "benchmark/benchmark.hpp"
+#include "benchmark/gpu_sampler.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+constexpr int kMaxCandidates = 32;
+
+/// How cublasLt sees the three operands: column-major, see Cublas.
+struct MatrixLayouts {
+  cublasLtMatrixLayoutOpaque_t b;
+  cublasLtMatrixLayoutOpaque_t a;
+  cublasLtMatrixLayoutOpaque_t d;
+
+  Status init(const GemmArgs& args) {
+    const auto m = static_cast<std::uint64_t>(args.shape.m);
+    const auto n = static_cast<std::uint64_t>(args.shape.n);
+    const auto k = static_cast<std::uint64_t>(args.shape.k);
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&b, CUDA_R_16BF, k, n, args.ldb));
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&a, CUDA_R_16BF, k, m, args.lda));
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&d, CUDA_R_16BF, n, m, args.ldd));
+    return {};
+  }
+};
+
+}  // namespace
+
+Status CublasLtCandidates::find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates) {
+  std::unique_ptr<CublasLtCandidates> found(new CublasLtCandidates);
+  HG_RETURN_IF_ERROR(found->create_handles());
+  HG_RETURN_IF_ERROR(found->ask_heuristics(args));
+  *candidates = std::move(found);
+  return {};
+}
+
+CublasLtCandidates::~CublasLtCandidates() {
+  if (preference_ != nullptr) cublasLtMatmulPreferenceDestroy(preference_);
+  if (operation_ != nullptr) cublasLtMatmulDescDestroy(operation_);
+  if (handle_ != nullptr) cublasLtDestroy(handle_);
+}
+
+Status CublasLtCandidates::create_handles() {
+  HG_RETURN_IF_CUBLAS_ERROR(cublasLtCreate(&handle_));
+  HG_RETURN_IF_ERROR(workspace_.allocate(kCublasWorkspaceBytes));
+  HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                           &transposed, sizeof transposed));
+  HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceCreate(&preference_));
+  const std::size_t workspace_bytes = workspace_.size_bytes();
+  HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(
+      preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes));
+  return {};
+}
+
+Status CublasLtCandidates::ask_heuristics(const GemmArgs& args) {
+  MatrixLayouts layouts{};
+  HG_RETURN_IF_ERROR(layouts.init(args));
+  std::array<cublasLtMatmulHeuristicResult_t, kMaxCandidates> results{};
+  int returned = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle_, operation_, &layouts.b, &layouts.a, &layouts.d, &layouts.d,
+                                     preference_, kMaxCandidates, results.data(), &returned);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  HG_RETURN_IF_ERROR(cublas_status(status, "cublasLtMatmulAlgoGetHeuristic"));
+  for (const auto& result : std::span(results).first(static_cast<std::size_t>(returned))) {
+    if (result.state == CUBLAS_STATUS_SUCCESS) algorithms_.push_back(result.algo);
+  }
+  return {};
+}
+
+Status CublasLtCandidates::launch(std::size_t index, const GemmArgs& args, cudaStream_t stream) {
+  MatrixLayouts layouts{};
+  HG_RETURN_IF_ERROR(layouts.init(args));
+  const float alpha = 1;
+  const float beta = 0;
+  return cublas_status(cublasLtMatmul(handle_, operation_, &alpha, args.b, &layouts.b, args.a, &layouts.a,
+                                      &beta, args.d, &layouts.d, args.d, &layouts.d, &algorithms_[index],
+                                      workspace_.data(), workspace_.size_bytes(), stream),
+                       "cublasLtMatmul");
+}
+
+Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const GemmArgs> sets,
+                              std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest) {
+  constexpr int kRounds = 3;
+  fastest->reset();
+  GpuSampler sampler({sets.begin(), sets.end()}, stream, nullptr);
+  std::vector<std::size_t> running;  // the candidate of each of the sampler's contestants
+  for (std::size_t i = 0; i < candidates.count(); ++i) {
+    const Status added = sampler.add(
+        [&candidates, i](const GemmArgs& args, cudaStream_t on) { return candidates.launch(i, args, on); });
+    if (added.code() == StatusCode::Unsupported) continue;
+    HG_RETURN_IF_ERROR(added);
+    running.push_back(i);
+  }
+  if (running.empty()) return {};
+  std::vector<std::size_t> contestants(running.size());
+  std::iota(contestants.begin(), contestants.end(), std::size_t{0});
+  std::vector<Measurement> measurements;
+  HG_RETURN_IF_ERROR(run_rounds(contestants, Mode::Burst, kRounds, seed, sampler, nullptr, &measurements));
+  *fastest = running[best_by_median(measurements)];
+  return {};
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "benchmark/cublas_gemm.hpp"
+#include "device_buffer.hpp"
+#include "hopper_gemm/gemm_args.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm {
+
+/// The algorithms that cublasLt's heuristics propose for one GEMM, best guess first.
+///
+/// The first guess is what most programs run, but on Hopper a later one is often faster, and sometimes cublasGemmEx
+/// chooses better than all of them: the baseline of a fair comparison is the best that cuBLAS can do.
+class CublasLtCandidates {
+ public:
+  /// Asks for up to 32 candidates for GEMMs of args' shape and leading dimensions. None is not an error.
+  static Status find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates);
+  ~CublasLtCandidates();
+  CublasLtCandidates(const CublasLtCandidates&) = delete;
+  CublasLtCandidates& operator=(const CublasLtCandidates&) = delete;
+
+  std::size_t count() const { return algorithms_.size(); }
+
+  /// Enqueues D = A·B^T by candidate `index`. Unsupported: it does not take these leading dimensions.
+  Status launch(std::size_t index, const GemmArgs& args, cudaStream_t stream);
+
+ private:
+  CublasLtCandidates() = default;
+  Status create_handles();
+  Status ask_heuristics(const GemmArgs& args);
+
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatmulPreference_t preference_ = nullptr;
+  DeviceBuffer<std::byte> workspace_;
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;
+};
+
+/// Times every candidate on `sets` like the benchmark's contestants, in burst mode, and names the fastest by median.
+/// Empty when there is none that runs.
+Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const GemmArgs> sets,
+                              std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest);
+
+}  // namespace hopper_gemm

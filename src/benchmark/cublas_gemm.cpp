@@ -1,0 +1,68 @@
+#include "benchmark/cublas_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include "watchdog.hpp"
+
+namespace hopper_gemm {
+
+Status cublas_status(cublasStatus_t status, std::string_view what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  StatusCode code = StatusCode::CudaError;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) code = StatusCode::Unsupported;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) code = StatusCode::OutOfMemory;
+  return {code, fmt::format("{}: {} ({})", what, cublasGetStatusName(status), cublasGetStatusString(status))};
+}
+
+Status Cublas::create(std::unique_ptr<Cublas>* cublas) {
+  std::unique_ptr<Cublas> created(new Cublas);
+  HG_RETURN_IF_CUBLAS_ERROR(cublasCreate(&created->handle_));
+  HG_RETURN_IF_ERROR(created->workspace_.allocate(kCublasWorkspaceBytes));
+  HG_RETURN_IF_CUBLAS_ERROR(
+      cublasSetWorkspace(created->handle_, created->workspace_.data(), created->workspace_.size_bytes()));
+  *cublas = std::move(created);
+  return {};
+}
+
+Cublas::~Cublas() {
+  if (handle_ != nullptr) cublasDestroy(handle_);
+}
+
+Status Cublas::use_stream(cudaStream_t stream) {
+  if (stream == stream_) return {};
+  HG_RETURN_IF_CUBLAS_ERROR(cublasSetStream(handle_, stream));
+  // cublasSetStream goes back to the library's own workspace pool.
+  HG_RETURN_IF_CUBLAS_ERROR(cublasSetWorkspace(handle_, workspace_.data(), workspace_.size_bytes()));
+  stream_ = stream;
+  return {};
+}
+
+Status Cublas::gemm(const GemmArgs& args, void* d, cudaDataType_t d_type, std::int64_t ldd,
+                    cudaStream_t stream) {
+  HG_RETURN_IF_ERROR(use_stream(stream));
+  const GemmShape& shape = args.shape;
+  const float alpha = 1;
+  const float beta = 0;
+  return cublas_status(cublasGemmEx_64(handle_, CUBLAS_OP_T, CUBLAS_OP_N, shape.n, shape.m, shape.k, &alpha,
+                                       args.b, CUDA_R_16BF, args.ldb, args.a, CUDA_R_16BF, args.lda, &beta, d,
+                                       d_type, ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                       "cublasGemmEx");
+}
+
+Status Cublas::gemm_bf16(const GemmArgs& args, cudaStream_t stream) {
+  return gemm(args, args.d, CUDA_R_16BF, args.ldd, stream);
+}
+
+Status Cublas::gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream) {
+  return gemm(args, d_fp32, CUDA_R_32F, ldd, stream);
+}
+
+Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream) {
+  constexpr double kTimeoutSeconds = 60;
+  std::unique_ptr<Cublas> cublas;
+  HG_RETURN_IF_ERROR(Cublas::create(&cublas));
+  HG_RETURN_IF_ERROR(cublas->gemm_fp32(args, d_fp32, ldd, stream));
+  return wait_with_watchdog(stream, kTimeoutSeconds);
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hopper_gemm/status.hpp"
+#include "registry.hpp"
+
+namespace hopper_gemm {
+
+/// What the benchmark needs to know of the GPU and the software under it.
+struct DeviceInfo {
+  std::string name;  ///< "NVIDIA H200"
+  ComputeCapability compute_capability{};
+  int sm_count = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t total_bytes = 0;
+  std::int64_t free_bytes = 0;
+  int driver_version = 0;   ///< the newest CUDA that the driver supports, 1000 * major + 10 * minor
+  int runtime_version = 0;  ///< the CUDA runtime that this program was built with, likewise
+  std::string pci_bus_id;   ///< "0000:1B:00.0"
+};
+
+/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Unsupported: there is no driver, no GPU, or the
+/// driver is older than the runtime accepts.
+Status query_cuda_device(DeviceInfo* info);
+
+/// Ok when the driver supports CUDA 12.0, the first with tensor maps.
+Status check_driver_version(const DeviceInfo& info);
+
+/// 13000 as "13.0".
+std::string cuda_version_text(int version);
+
+/// {9, 0} as "sm_90".
+std::string sm_text(ComputeCapability capability);
+
+}  // namespace hopper_gemm

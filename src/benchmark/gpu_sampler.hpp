@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmark/benchmark.hpp"
+#include "benchmark/nvml.hpp"
+#include "hopper_gemm/gemm_args.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm {
+
+/// Something that multiplies: it enqueues one GEMM on the stream and returns without waiting.
+using Launch = std::function<Status(const GemmArgs&, cudaStream_t)>;
+
+/// Seconds after which `launches` launches of `flops` floating-point operations each are taken to hang: half a minute,
+/// and the time they take at a hundredth of the speed that the slowest kernel of the ladder reaches.
+double hang_timeout_seconds(double flops, double launches);
+
+/// Samples contestants on the GPU.
+///
+/// A contestant's launches, about 4 ms of them (at least one) rotating over the operand sets, are captured into a CUDA
+/// graph once and replayed: the time of a launch is then that of the GPU alone, also for GEMMs shorter than the
+/// microseconds that the host takes to launch one. Events around the replays take the time.
+class GpuSampler : public Sampler {
+ public:
+  /// `sets`: operands to rotate over; `stream` and `nvml` (nullptr: no readings) must outlive the sampler.
+  GpuSampler(std::vector<GemmArgs> sets, cudaStream_t stream, const Nvml* nvml);
+  ~GpuSampler() override;
+  GpuSampler(const GpuSampler&) = delete;
+  GpuSampler& operator=(const GpuSampler&) = delete;
+
+  /// Runs `launch` to see how long it takes, then captures it. Contestants are numbered from 0 in the order in which
+  /// they were added successfully. Returns the Status of a launch that fails, as it is.
+  Status add(const Launch& launch);
+
+  Status sample(std::size_t contestant, Mode mode, Sample* sample) override;
+
+ private:
+  struct Contestant {
+    cudaGraphExec_t graph;
+    int launches;     // per replay
+    double graph_ms;  // per replay, a first estimate
+  };
+
+  Status create_events();
+  /// Enqueues `count` plain launches and says how long one took, host overhead included.
+  Status time_launches(const Launch& launch, int count, double* ms_per_launch);
+  Status capture(const Launch& launch, int count, cudaGraphExec_t* graph);
+  Status launch_over_sets(const Launch& launch, int count);
+  Status time_replays(const Contestant& contestant, int replays, double* elapsed_ms);
+  Status replay(const Contestant& contestant, int replays);
+  Status wait(double launches);
+
+  std::vector<GemmArgs> sets_;
+  cudaStream_t stream_;
+  const Nvml* nvml_;
+  cudaEvent_t start_ = nullptr;
+  cudaEvent_t stop_ = nullptr;
+  std::vector<Contestant> contestants_;
+};
+
+}  // namespace hopper_gemm

@@ -1,0 +1,104 @@
+#include "benchmark/operand_buffers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace hopper_gemm {
+namespace {
+
+constexpr std::int64_t kElemBytes = sizeof(__nv_bfloat16);
+constexpr std::int64_t kRowPadding = 16;  // 16 rows of a multiple of 16 bytes: 256 bytes
+constexpr std::int64_t kL2Multiple = 3;
+
+constexpr std::int64_t saturating_multiply(std::int64_t x, std::int64_t y) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(x, y, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+}
+
+constexpr std::int64_t saturating_add(std::int64_t x, std::int64_t y) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(x, y, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+
+constexpr std::int64_t padded_rows(std::int64_t rows) {
+  return (rows + kRowPadding - 1) / kRowPadding * kRowPadding;
+}
+
+constexpr double gigabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+/// The largest multiple of 128 whose square shape takes at most `free_bytes`; 0 when none does.
+int largest_square(std::int64_t free_bytes, const std::function<std::int64_t(const GemmShape&)>& required) {
+  constexpr int kStep = 128;
+  int fits = 0;
+  int too_large = std::numeric_limits<int>::max() / kStep;
+  while (too_large - fits > 1) {
+    const int middle = fits + (too_large - fits) / 2;
+    const int size = middle * kStep;
+    (required({size, size, size}) <= free_bytes ? fits : too_large) = middle;
+  }
+  return fits * kStep;
+}
+
+}  // namespace
+
+BufferPlan plan_operand_buffers(const GemmShape& shape, std::int64_t l2_bytes) {
+  const LeadingDimensions ld = make_leading_dimensions(shape);
+  BufferPlan plan{.leading_dimensions = ld,
+                  .sets = 1,
+                  .a_elems = saturating_multiply(padded_rows(shape.m), ld.a),
+                  .b_elems = saturating_multiply(padded_rows(shape.n), ld.b),
+                  .d_elems = saturating_multiply(padded_rows(shape.m), ld.d),
+                  .total_bytes = 0};
+  const std::int64_t set_elems = saturating_add(saturating_add(plan.a_elems, plan.b_elems), plan.d_elems);
+  const std::int64_t set_bytes = saturating_multiply(set_elems, kElemBytes);
+  const std::int64_t wanted_bytes = kL2Multiple * l2_bytes;
+  if (set_bytes < wanted_bytes) plan.sets = (wanted_bytes + set_bytes - 1) / set_bytes;
+  plan.total_bytes = saturating_multiply(plan.sets, set_bytes);
+  return plan;
+}
+
+std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes) {
+  return plan_operand_buffers(shape, l2_bytes).total_bytes;
+}
+
+Status check_memory(const GemmShape& shape, const DeviceInfo& device,
+                    const std::function<std::int64_t(const GemmShape&)>& required) {
+  const std::int64_t needed_bytes = required(shape);
+  if (needed_bytes <= device.free_bytes) return {};
+  const int square = largest_square(device.free_bytes, required);
+  const std::string advice =
+      square > 0 ? fmt::format("type --size {} or less", square) : "end the programs that hold its memory";
+  return out_of_memory(
+      fmt::format("the shape {} needs {:.1f} GB of GPU memory but {} has {:.1f} GB free of {:.1f} GB; {}",
+                  to_string(shape), gigabytes(needed_bytes), device.name, gigabytes(device.free_bytes),
+                  gigabytes(device.total_bytes), advice));
+}
+
+Status OperandBuffers::allocate(const GemmShape& shape, std::int64_t l2_bytes, DataKind data,
+                                std::uint64_t seed, cudaStream_t stream, OperandBuffers* buffers) {
+  const BufferPlan plan = plan_operand_buffers(shape, l2_bytes);
+  const LeadingDimensions ld = plan.leading_dimensions;
+  OperandBuffers allocated;
+  HG_RETURN_IF_ERROR(allocated.slab_.allocate(plan.total_bytes / kElemBytes));
+  __nv_bfloat16* const a = allocated.slab_.data();
+  __nv_bfloat16* const b = a + plan.sets * plan.a_elems;
+  __nv_bfloat16* const d = b + plan.sets * plan.b_elems;
+  // The copies of an operand lie one behind the other in rows of one pitch, so one call fills them all.
+  HG_RETURN_IF_ERROR(fill_matrix(a, plan.sets * padded_rows(shape.m), shape.k, ld.a, data, seed, stream));
+  HG_RETURN_IF_ERROR(fill_matrix(b, plan.sets * padded_rows(shape.n), shape.k, ld.b, data, seed + 1, stream));
+  for (std::int64_t set = 0; set < plan.sets; ++set) {
+    allocated.sets_.push_back({.shape = shape,
+                               .a = a + set * plan.a_elems,
+                               .lda = ld.a,
+                               .b = b + set * plan.b_elems,
+                               .ldb = ld.b,
+                               .d = d + set * plan.d_elems,
+                               .ldd = ld.d});
+  }
+  *buffers = std::move(allocated);
+  return {};
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,205 @@
+#include "benchmark/platform.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "benchmark/cublas_baseline.hpp"
+#include "benchmark/cublas_gemm.hpp"
+#include "benchmark/gpu_sampler.hpp"
+#include "benchmark/operand_buffers.hpp"
+#include "benchmark/shapes.hpp"
+#include "cuda_check.hpp"
+#include "device_buffer.hpp"
+#include "hopper_gemm/tensor_map.hpp"
+#include "watchdog.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+// Beside the operands: three cuBLAS workspaces (cublasGemmEx, cublasLt, verification), the ceiling's sink, the graphs.
+constexpr std::int64_t kOverheadBytes = std::int64_t{256} << 20;
+
+/// A stream that the legacy default stream, which verification uses, does not wait for.
+class Stream {
+ public:
+  Stream() = default;
+  ~Stream() {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Status create() {
+    return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class CudaSession : public Session {
+ public:
+  explicit CudaSession(const SessionRequest& request) : request_(request) {}
+
+  Status open() {
+    HG_RETURN_IF_ERROR(stream_.create());
+    HG_RETURN_IF_ERROR(OperandBuffers::allocate(request_.shape, request_.device.l2_bytes, request_.data,
+                                                request_.seed, stream_.get(), &buffers_));
+    HG_RETURN_IF_ERROR(
+        wait_with_watchdog(stream_.get(), hang_timeout_seconds(gemm_flops(request_.shape), 1)));
+    sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml);
+    if (request_.baseline) HG_RETURN_IF_ERROR(add_baseline());
+    for (const KernelInfo* kernel : request_.kernels) {
+      add({.version = std::string(kernel->version), .variant = "", .flops = gemm_flops(request_.shape)},
+          kernel->launch);
+    }
+    if (request_.ceiling) HG_RETURN_IF_ERROR(add_ceiling());
+    return {};
+  }
+
+  std::span<const SessionContestant> contestants() const override { return contestants_; }
+
+  Status verify(std::vector<ContestantVerdict>* verdicts) override {
+    std::vector<VerifyTarget> targets;
+    std::vector<std::size_t> indices;
+    std::vector<bool> refused(contestants_.size());
+    for (std::size_t i = 0; i < contestants_.size(); ++i) {
+      if (!contestants_[i].verifiable) continue;
+      indices.push_back(i);
+      targets.push_back({display_name(i), [this, i, &refused](const GemmArgs& args, cudaStream_t stream) {
+                           const Status status = launches_[i](args, stream);
+                           refused[i] = status.code() == StatusCode::Unsupported;
+                           return status;
+                         }});
+    }
+    const double timeout_seconds = hang_timeout_seconds(gemm_flops(request_.shape), 1);
+    std::vector<VerifyReport> reports;
+    HG_RETURN_IF_ERROR(verify_targets(request_.shape, targets,
+                                      {.seed = request_.seed, .timeout_seconds = timeout_seconds}, &reports));
+    verdicts->assign(contestants_.size(), {});
+    for (std::size_t j = 0; j < indices.size(); ++j) {
+      const std::size_t i = indices[j];
+      (*verdicts)[i] = {reports[j].verified ? Verdict::Verified : Verdict::Wrong, reports[j].detail};
+      // Verification pads rows further than the benchmark does. A cublasLt algorithm chosen for the benchmark's pitches
+      // may refuse those, which makes it neither wrong nor a lesser baseline.
+      if (refused[i] && contestants_[i].version == kBaselineVersion)
+        (*verdicts)[i].verdict = Verdict::NotChecked;
+    }
+    return {};
+  }
+
+  Status prepare(std::span<const std::size_t> contestants) override {
+    sampler_numbers_.assign(contestants_.size(), 0);
+    for (std::size_t position = 0; position < contestants.size(); ++position) {
+      const std::size_t i = contestants[position];
+      if (const Status added = sampler_->add(launches_[i]); !added.ok()) {
+        return {added.code(),
+                fmt::format("{} at {}: {}", display_name(i), to_string(request_.shape), added.message())};
+      }
+      sampler_numbers_[i] = position;
+    }
+    return {};
+  }
+
+  Status sample(std::size_t contestant, Mode mode, Sample* sample) override {
+    const Status status = sampler_->sample(sampler_numbers_[contestant], mode, sample);
+    if (status.ok()) return status;
+    return {status.code(), fmt::format("{} at {}: {}", display_name(contestant), to_string(request_.shape),
+                                       status.message())};
+  }
+
+ private:
+  void add(SessionContestant contestant, Launch launch) {
+    contestants_.push_back(std::move(contestant));
+    launches_.push_back(std::move(launch));
+  }
+
+  std::string display_name(std::size_t i) const {
+    const SessionContestant& contestant = contestants_[i];
+    return contestant.variant.empty() ? "kernel " + contestant.version : contestant.variant;
+  }
+
+  Status add_baseline() {
+    const double flops = gemm_flops(request_.shape);
+    HG_RETURN_IF_ERROR(Cublas::create(&cublas_));
+    add({.version = std::string(kBaselineVersion), .variant = "cublasGemmEx", .flops = flops},
+        [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm_bf16(args, stream); });
+    HG_RETURN_IF_ERROR(CublasLtCandidates::find(buffers_.sets().front(), &candidates_));
+    std::optional<std::size_t> fastest;
+    HG_RETURN_IF_ERROR(
+        find_fastest_candidate(*candidates_, buffers_.sets(), request_.seed, stream_.get(), &fastest));
+    if (!fastest) return {};
+    add({.version = std::string(kBaselineVersion),
+         .variant = fmt::format("cublasLt #{}", *fastest),
+         .flops = flops},
+        [this, index = *fastest](const GemmArgs& args, cudaStream_t stream) {
+          return candidates_->launch(index, args, stream);
+        });
+    return {};
+  }
+
+  Status add_ceiling() {
+    const int sm_count = request_.device.sm_count;
+    const std::int64_t operand_elems = wgmma_ceiling_operand_elems();
+    HG_RETURN_IF_ERROR(ceiling_operands_.allocate(operand_elems));
+    HG_RETURN_IF_ERROR(fill_matrix(ceiling_operands_.data(), 1, operand_elems, operand_elems, request_.data,
+                                   request_.seed, stream_.get()));
+    HG_RETURN_IF_ERROR(ceiling_sink_.allocate(wgmma_ceiling_sink_elems(sm_count)));
+    add({.version = std::string(kCeilingVersion),
+         .variant = "",
+         .flops = wgmma_ceiling_flops(request_.shape),
+         .verifiable = false},
+        [this, sm_count](const GemmArgs& args, cudaStream_t stream) {
+          return launch_wgmma_ceiling(args.shape, sm_count, ceiling_operands_.data(), ceiling_sink_.data(),
+                                      stream);
+        });
+    return {};
+  }
+
+  SessionRequest request_;
+  Stream stream_;
+  OperandBuffers buffers_;
+  DeviceBuffer<__nv_bfloat16> ceiling_operands_;
+  DeviceBuffer<float> ceiling_sink_;
+  std::unique_ptr<Cublas> cublas_;
+  std::unique_ptr<CublasLtCandidates> candidates_;
+  std::vector<SessionContestant> contestants_;
+  std::vector<Launch> launches_;              // of each contestant
+  std::vector<std::size_t> sampler_numbers_;  // of each contestant that was prepared
+  std::optional<GpuSampler> sampler_;         // last: its graphs go before what they refer to
+};
+
+}  // namespace
+
+std::span<const KernelInfo> CudaPlatform::ladder() { return hopper_ladder(); }
+
+Status CudaPlatform::query_device(DeviceInfo* device) { return query_cuda_device(device); }
+
+Status CudaPlatform::check_tensor_map_support() { return hopper_gemm::check_tensor_map_support(); }
+
+Status CudaPlatform::open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) {
+  NvmlApi api;
+  HG_RETURN_IF_ERROR(load_nvml(kNvmlLibrary, &api));
+  return Nvml::open(api, device.pci_bus_id, nvml);
+}
+
+std::int64_t CudaPlatform::required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool verify) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t operands = hopper_gemm::required_bytes(shape, l2_bytes);
+  // Past any GPU's memory, where the sums below could overflow, the answer no longer matters.
+  constexpr std::int64_t kBeyondAnyGpu = std::int64_t{1} << 50;
+  if (operands > kBeyondAnyGpu) return kMost;
+  return operands + (verify ? verify_required_bytes(shape) : 0) + kOverheadBytes;
+}
+
+Status CudaPlatform::open_session(const SessionRequest& request, std::unique_ptr<Session>* session) {
+  auto opened = std::make_unique<CudaSession>(request);
+  CudaSession& cuda_session = *opened;
+  *session = std::move(opened);
+  return cuda_session.open();
+}
+
+}  // namespace hopper_gemm

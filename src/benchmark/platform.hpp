@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "benchmark/benchmark.hpp"
+#include "benchmark/device_info.hpp"
+#include "benchmark/nvml.hpp"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/status.hpp"
+#include "registry.hpp"
+#include "verify/fill.hpp"
+#include "verify/verify.hpp"
+
+namespace hopper_gemm {
+
+/// The versions that are not in the registry.
+inline constexpr std::string_view kBaselineVersion = "0";
+inline constexpr std::string_view kBaselineName = "cublas";
+inline constexpr std::string_view kCeilingVersion = "ceiling";
+inline constexpr std::string_view kCeilingName = "wgmma_ceiling";
+
+/// Everything that is measured at one shape.
+struct SessionRequest {
+  GemmShape shape{};
+  DeviceInfo device;
+  std::vector<const KernelInfo*> kernels;
+  bool baseline = true;
+  bool ceiling = true;
+  DataKind data = DataKind::Normal;
+  std::uint64_t seed = 0;
+  const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power
+};
+
+/// One contestant of a session. The baseline has two, which share its version.
+struct SessionContestant {
+  std::string version;
+  std::string variant;     ///< "cublasLt #3"; empty for kernels
+  double flops = 0;        ///< per launch
+  bool verifiable = true;  ///< false for the ceiling, which computes no product
+};
+
+/// What verification made of a contestant.
+enum class Verdict {
+  NotChecked,
+  Verified,
+  Wrong,
+};
+
+struct ContestantVerdict {
+  Verdict verdict = Verdict::NotChecked;
+  std::string detail;  ///< one line: what was wrong, or why it could not be checked
+};
+
+/// One shape made ready on the device: operands filled, contestants at hand.
+class Session : public Sampler {
+ public:
+  virtual std::span<const SessionContestant> contestants() const = 0;
+  /// Holds every verifiable contestant against the reference: one verdict per contestant.
+  virtual Status verify(std::vector<ContestantVerdict>* verdicts) = 0;
+  /// Makes these contestants ready to be sampled, which runs each of them: after verification.
+  virtual Status prepare(std::span<const std::size_t> contestants) = 0;
+};
+
+/// The machine as `matmul` sees it, behind an interface so that tests can run the program on machines that they do not
+/// have: without a GPU, with another one, with an old driver.
+class Platform {
+ public:
+  virtual ~Platform() = default;
+
+  virtual std::span<const KernelInfo> ladder() = 0;
+  virtual Status query_device(DeviceInfo* device) = 0;
+  virtual Status check_tensor_map_support() = 0;
+  /// A machine without NVML is no error to the caller: it measures without clocks and power.
+  virtual Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) = 0;
+  /// Bytes of GPU memory that a session at `shape` takes, with or without verification.
+  virtual std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool verify) = 0;
+  /// On an error *session may hold what was opened before it.
+  virtual Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) = 0;
+};
+
+/// CUDA device 0 and the kernels of the registry.
+class CudaPlatform : public Platform {
+ public:
+  std::span<const KernelInfo> ladder() override;
+  Status query_device(DeviceInfo* device) override;
+  Status check_tensor_map_support() override;
+  Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) override;
+  std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool verify) override;
+  Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override;
+};
+
+}  // namespace hopper_gemm

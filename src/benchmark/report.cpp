@@ -1,0 +1,242 @@
+#include "benchmark/report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "benchmark/shapes.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kTableFormat =
+    "{:<26} {:<18} {:<9} {:>30} {:>8} {:>8} {:>9} {:>5} {:>5}  {:<8} {}";
+
+std::string optional_text(std::optional<double> value, int decimals) {
+  return value ? fmt::format("{:.{}f}", *value, decimals) : "-";
+}
+
+std::string_view verdict_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::NotChecked: return "-";
+    case Verdict::Verified: return "yes";
+    case Verdict::Wrong: return "WRONG";
+  }
+  return "";
+}
+
+std::string_view verdict_field(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::NotChecked: return "unchecked";
+    case Verdict::Verified: return "yes";
+    case Verdict::Wrong: return "no";
+  }
+  return "";
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::optional<double> reading(const ResultRow& row, std::optional<double> Measurement::*member) {
+  return row.measurement ? (*row.measurement).*member : std::nullopt;
+}
+
+Json rounded(std::optional<double> value, int decimals) {
+  if (!value) return nullptr;
+  if (decimals == 0) return std::llround(*value);
+  const double scale = std::pow(10, decimals);
+  return std::round(*value * scale) / scale;
+}
+
+Json microseconds(double seconds) { return rounded(seconds * 1e6, 3); }
+
+// The fields of both files, in the order of the columns.
+Json fields(const RunInfo& run, const ResultRow& row) {
+  const bool measured = row.measurement.has_value();
+  return {
+      {"version", row.version},
+      {"name", row.name},
+      {"idea", row.idea},
+      {"m", row.shape.m},
+      {"n", row.shape.n},
+      {"k", row.shape.k},
+      {"mode", to_string(row.mode)},
+      {"time_median_us", measured ? microseconds(row.measurement->seconds.median) : Json()},
+      {"time_min_us", measured ? microseconds(row.measurement->seconds.min) : Json()},
+      {"time_max_us", measured ? microseconds(row.measurement->seconds.max) : Json()},
+      {"tflops", rounded(row.tflops(), 2)},
+      {"percent_of_cublas", rounded(row.percent_of_cublas, 2)},
+      {"percent_of_ceiling", rounded(row.percent_of_ceiling, 2)},
+      {"sm_clock_mhz", rounded(reading(row, &Measurement::sm_clock_mhz), 0)},
+      {"temperature_c", rounded(reading(row, &Measurement::temperature_c), 0)},
+      {"watts", rounded(reading(row, &Measurement::watts), 1)},
+      {"pj_per_flop", rounded(row.picojoules_per_flop(), 4)},
+      {"verified", verdict_field(row.verdict)},
+      {"note", row.note},
+      {"gpu", run.device.name},
+      {"sm_count", run.device.sm_count},
+      {"driver", run.driver},
+      {"driver_cuda", cuda_version_text(run.device.driver_version)},
+      {"cuda", cuda_version_text(run.device.runtime_version)},
+      {"commit", run.commit},
+      {"data", run.data},
+      {"rounds", run.rounds},
+      {"seed", run.seed},
+      {"date", run.date},
+      {"command", run.command},
+  };
+}
+
+std::string csv_cell(const Json& value) {
+  if (value.is_null()) return "";
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+Status not_writable(std::string_view argument, const std::string& path, std::string_view reason) {
+  return invalid_argument(
+      fmt::format("{} cannot write '{}': {}; type the name of a file in a folder that you may write to",
+                  argument, path, reason));
+}
+
+std::string temporary_path(const std::string& path) { return fmt::format("{}.{}.tmp", path, getpid()); }
+
+bool write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<double> ResultRow::tflops() const {
+  if (!measurement) return std::nullopt;
+  return flops / measurement->seconds.median / 1e12;
+}
+
+std::optional<double> ResultRow::picojoules_per_flop() const {
+  if (!measurement || !measurement->watts) return std::nullopt;
+  return *measurement->watts * measurement->seconds.median / flops * 1e12;
+}
+
+void relate_to_baselines(std::span<ResultRow> rows) {
+  std::optional<double> cublas;
+  std::optional<double> ceiling;
+  for (const ResultRow& row : rows) {
+    if (row.version == kBaselineVersion) cublas = row.tflops();
+    if (row.version == kCeilingVersion) ceiling = row.tflops();
+  }
+  for (ResultRow& row : rows) {
+    const std::optional<double> tflops = row.tflops();
+    if (tflops && cublas) row.percent_of_cublas = *tflops / *cublas * 100;
+    if (tflops && ceiling) row.percent_of_ceiling = *tflops / *ceiling * 100;
+  }
+}
+
+std::string report_header(const RunInfo& run) {
+  return fmt::format(
+      "GPU     {}, {} SMs\n"
+      "driver  {}, up to CUDA {}; program built with CUDA {}\n"
+      "commit  {}\n"
+      "inputs  {}, seed {}\n"
+      "method  contestants interleaved in random order, median (min-max) of {} rounds\n"
+      "date    {}\n",
+      run.device.name, run.device.sm_count, run.driver.empty() ? "unknown version" : run.driver,
+      cuda_version_text(run.device.driver_version), cuda_version_text(run.device.runtime_version), run.commit,
+      run.data, run.seed, run.rounds, run.date);
+}
+
+std::string table_titles() {
+  return trimmed(fmt::format(kTableFormat, "version", "shape MxNxK", "mode", "time us (min-max)", "TFLOP/s",
+                             "% cuBLAS", "% ceiling", "MHz", "W", "verified", ""));
+}
+
+std::string table_line(const ResultRow& row) {
+  std::string time = "-";
+  if (row.measurement) {
+    const Summary& seconds = row.measurement->seconds;
+    time = fmt::format("{:.2f} ({:.2f}-{:.2f})", seconds.median * 1e6, seconds.min * 1e6, seconds.max * 1e6);
+  }
+  return trimmed(fmt::format(
+      kTableFormat, row.version + " " + row.name, to_string(row.shape), to_string(row.mode), time,
+      optional_text(row.tflops(), 1), optional_text(row.percent_of_cublas, 1),
+      optional_text(row.percent_of_ceiling, 1), optional_text(reading(row, &Measurement::sm_clock_mhz), 0),
+      optional_text(reading(row, &Measurement::watts), 0), verdict_text(row.verdict), row.note));
+}
+
+std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows) {
+  std::string text;
+  const auto append_line = [&text](const Json& object, const auto& cell_of) {
+    std::string separator;
+    for (const auto& item : object.items()) {
+      text += separator + cell_of(item);
+      separator = ",";
+    }
+    text += '\n';
+  };
+  append_line(fields(run, ResultRow{}), [](const auto& item) { return item.key(); });
+  for (const ResultRow& row : rows) {
+    append_line(fields(run, row), [](const auto& item) { return csv_cell(item.value()); });
+  }
+  return text;
+}
+
+std::string json_report(const RunInfo& run, std::span<const ResultRow> rows) {
+  Json array = Json::array();
+  for (const ResultRow& row : rows) {
+    Json object = fields(run, row);
+    Json& samples = object["samples_us"] = Json::array();
+    if (row.measurement) {
+      for (const double seconds : row.measurement->samples_seconds) samples.push_back(microseconds(seconds));
+    }
+    array.push_back(std::move(object));
+  }
+  return array.dump(2) + "\n";
+}
+
+Status check_writable(std::string_view argument, const std::string& path) {
+  struct stat existing {};
+  if (stat(path.c_str(), &existing) == 0) {
+    // Renaming over a device such as /dev/stdout would replace the device.
+    if (!S_ISREG(existing.st_mode)) return not_writable(argument, path, "it exists and is no regular file");
+    if (access(path.c_str(), W_OK) != 0) return not_writable(argument, path, std::strerror(errno));
+  }
+  const std::string temporary = temporary_path(path);
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return not_writable(argument, path, std::strerror(errno));
+  close(file);
+  unlink(temporary.c_str());
+  return {};
+}
+
+Status write_file(std::string_view argument, const std::string& path, std::string_view content) {
+  const std::string temporary = temporary_path(path);
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return not_writable(argument, path, std::strerror(errno));
+  const bool written = write_all(file, content);
+  const bool closed = close(file) == 0;
+  if (written && closed && rename(temporary.c_str(), path.c_str()) == 0) return {};
+  const Status failed = not_writable(argument, path, std::strerror(errno));
+  unlink(temporary.c_str());
+  return failed;
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "benchmark/benchmark.hpp"
+#include "benchmark/device_info.hpp"
+#include "benchmark/platform.hpp"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm {
+
+/// What all results of one run have in common.
+struct RunInfo {
+  DeviceInfo device;
+  std::string driver;  ///< "580.95.05", empty without NVML
+  std::string commit;
+  std::string data;  ///< "normal"
+  std::uint64_t seed = 0;
+  int rounds = 0;
+  std::string date;     ///< UTC, ISO 8601
+  std::string command;  ///< as it was typed
+};
+
+/// One version at one shape in one mode.
+struct ResultRow {
+  std::string version;
+  std::string name;
+  std::string idea;
+  GemmShape shape{};
+  Mode mode = Mode::Burst;
+  double flops = 0;                        ///< per launch
+  std::optional<Measurement> measurement;  ///< empty when it was wrong or could not run
+  Verdict verdict = Verdict::NotChecked;
+  std::string note;  ///< which cuBLAS it was, what was wrong, or why it did not run
+  std::optional<double> percent_of_cublas;
+  std::optional<double> percent_of_ceiling;
+
+  std::optional<double> tflops() const;
+  /// Energy of the whole GPU; sustained mode only.
+  std::optional<double> picojoules_per_flop() const;
+};
+
+/// Fills in the percentages of rows of the same shape and mode, from the baseline and the ceiling among them.
+void relate_to_baselines(std::span<ResultRow> rows);
+
+/// What stands above the table: the GPU, the software, the inputs.
+std::string report_header(const RunInfo& run);
+/// The table's column titles, and one aligned line per row; no line break at the end.
+std::string table_titles();
+std::string table_line(const ResultRow& row);
+
+/// Comma-separated, one line per row after one of column names; a field without a value is empty.
+std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows);
+/// An array of one object per row with the same fields, null without a value, and each sample's time.
+std::string json_report(const RunInfo& run, std::span<const ResultRow> rows);
+
+/// Ok when write_file can be expected to succeed. Leaves nothing behind. `argument` is the option to name ("--csv").
+Status check_writable(std::string_view argument, const std::string& path);
+/// Writes a file as a whole or not at all: under another name in the same folder, then renamed.
+Status write_file(std::string_view argument, const std::string& path, std::string_view content);
+
+}  // namespace hopper_gemm

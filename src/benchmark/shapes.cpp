@@ -1,0 +1,100 @@
+#include "benchmark/shapes.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <span>
+
+#include "hopper_gemm/gemm_args.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+constexpr std::array kSquares = {
+    GemmShape{1024, 1024, 1024}, GemmShape{2048, 2048, 2048},    GemmShape{4096, 4096, 4096},
+    GemmShape{8192, 8192, 8192}, GemmShape{12288, 12288, 12288}, GemmShape{16384, 16384, 16384},
+};
+
+// Projections of large language models: prefill and training at 4096 and 8192 tokens, then decoding, where few rows
+// leave most of a tile empty.
+constexpr std::array kLlm = {
+    GemmShape{4096, 24576, 1536}, GemmShape{4096, 32768, 512}, GemmShape{4096, 7168, 16384},
+    GemmShape{4096, 4096, 7168},  GemmShape{4096, 2112, 7168}, GemmShape{8192, 28672, 8192},
+    GemmShape{16, 7168, 16384},   GemmShape{64, 4096, 7168},   GemmShape{128, 7168, 16384},
+};
+
+// Extents off every tile grid: partial tiles on each side, and pitches longer than their rows.
+constexpr std::array kRagged = {
+    GemmShape{1000, 1000, 1000}, GemmShape{4095, 4097, 4104}, GemmShape{8191, 8193, 8192},
+    GemmShape{4000, 4104, 4096}, GemmShape{17, 5120, 13824},  GemmShape{1752, 4096, 4096},
+};
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+Status parse_extent(std::string_view argument, std::string_view what, std::string_view text, int* extent) {
+  std::uint64_t value = 0;
+  HG_RETURN_IF_ERROR(parse_number(argument, what, text, 1, std::numeric_limits<int>::max(), &value));
+  *extent = static_cast<int>(value);
+  return {};
+}
+
+}  // namespace
+
+LeadingDimensions make_leading_dimensions(const GemmShape& shape) {
+  const std::int64_t ld_k = round_up(shape.k, kTmaAlignmentElems);
+  return {.a = ld_k, .b = ld_k, .d = round_up(shape.n, kTmaAlignmentElems)};
+}
+
+double gemm_flops(const GemmShape& shape) {
+  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+}
+
+std::string to_string(const GemmShape& shape) { return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k); }
+
+Status parse_number(std::string_view argument, std::string_view what, std::string_view text,
+                    std::uint64_t min, std::uint64_t max, std::uint64_t* value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *value);
+  const bool is_number = stop == end && (error == std::errc{} || error == std::errc::result_out_of_range);
+  if (is_number && error == std::errc{} && *value >= min && *value <= max) return {};
+  return invalid_argument(fmt::format("{} got '{}' for {}, which must be a whole number from {} to {}",
+                                      argument, text, what, min, max));
+}
+
+Status parse_shape(std::string_view argument, std::string_view text, GemmShape* shape) {
+  const std::size_t first = text.find('x');
+  const std::size_t second = first == std::string_view::npos ? first : text.find('x', first + 1);
+  if (second == std::string_view::npos || text.find('x', second + 1) != std::string_view::npos) {
+    return invalid_argument(fmt::format("{} got '{}', which is not MxNxK; type for example {} 4096x7168x2048",
+                                        argument, text, argument));
+  }
+  HG_RETURN_IF_ERROR(parse_extent(argument, "M", text.substr(0, first), &shape->m));
+  HG_RETURN_IF_ERROR(parse_extent(argument, "N", text.substr(first + 1, second - first - 1), &shape->n));
+  return parse_extent(argument, "K", text.substr(second + 1), &shape->k);
+}
+
+Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape) {
+  int extent = 0;
+  HG_RETURN_IF_ERROR(parse_extent(argument, "M, N and K", text, &extent));
+  *shape = {extent, extent, extent};
+  return {};
+}
+
+Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
+  std::span<const GemmShape> suite;
+  if (name == "squares") suite = kSquares;
+  if (name == "llm") suite = kLlm;
+  if (name == "ragged") suite = kRagged;
+  if (suite.empty()) {
+    return invalid_argument(
+        fmt::format("--suite got '{}', but the suites are squares, llm and ragged; type one of these", name));
+  }
+  shapes->assign(suite.begin(), suite.end());
+  return {};
+}
+
+}  // namespace hopper_gemm

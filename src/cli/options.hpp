@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "benchmark/benchmark.hpp"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/status.hpp"
+#include "registry.hpp"
+#include "verify/fill.hpp"
+
+namespace hopper_gemm {
+
+/// What the user asked `matmul` to do.
+struct Options {
+  enum class Action {
+    Run,
+    List,      ///< show the versions there are
+    ShowText,  ///< show `text`: help or version
+  };
+  Action action = Action::Run;
+  std::string text;
+  bool baseline = false;                   ///< version 0 was asked for
+  bool ceiling = false;                    ///< likewise
+  std::vector<const KernelInfo*> kernels;  ///< in the ladder's order, each once
+  std::vector<GemmShape> shapes;           ///< in the order given, each once
+  std::vector<Mode> modes;
+  DataKind data = DataKind::Normal;
+  std::string data_name;
+  int rounds = 0;
+  std::uint64_t seed = 0;
+  bool verify = true;
+  std::string csv_path;   ///< empty: none
+  std::string json_path;  ///< likewise
+};
+
+/// Reads the command line against the kernels of `ladder`. InvalidArgument: one sentence that says what was asked, what
+/// is possible and what to type instead.
+Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> ladder, Options* options);
+
+}  // namespace hopper_gemm

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cuda.h>
+
+#include "hopper_gemm/status.hpp"
+#include "hopper_gemm/tensor_map.hpp"
+
+namespace hopper_gemm {
+
+/// The driver's encoder. The type of cuTensorMapEncodeTiled.
+using TensorMapEncodeFn = CUresult (*)(CUtensorMap* tensor_map, CUtensorMapDataType type, cuuint32_t rank,
+                                       void* base, const cuuint64_t* extents, const cuuint64_t* strides_bytes,
+                                       const cuuint32_t* box, const cuuint32_t* element_strides,
+                                       CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                       CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill oob_fill);
+
+/// What looking an entry point up came to.
+struct DriverEntryPoint {
+  void* function = nullptr;  ///< null: not there
+  int driver_version = 0;    ///< as cudaDriverGetVersion reports it, 0 when no driver is installed
+};
+
+/// Looks `cuTensorMapEncodeTiled` up in the installed driver, without linking against libcuda.
+DriverEntryPoint find_tensor_map_encoder();
+
+/// Ok when `entry_point` can be called; otherwise says whether the driver is missing or too old.
+Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point);
+
+/// encode_tensor_map with the driver's function given by the caller.
+Status encode_tensor_map_with(TensorMapEncodeFn encode, const TensorMapSpec& spec, TensorMap* tensor_map);
+
+}  // namespace hopper_gemm

@@ -1,0 +1,181 @@
+#include "verify/check.hpp"
+
+
+#include <math_constants.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "device_buffer.hpp"
+#include "verify/grid_stride.cuh"
+
+namespace hopper_gemm {
+namespace {
+
+// Relative error of rounding to bf16's 8 significant bits.
+constexpr double kBf16Rounding = 0x1p-8;
+
+__host__ __device__ bool element_ok(__nv_bfloat16 element, double ref, const CheckRule& rule) {
+  const float value = __bfloat162float(element);
+  if (rule.kind == CheckRule::Kind::Exact) {
+    return value == __bfloat162float(__double2bfloat16(ref));
+  }
+  // A comparison with NaN is false, so NaN is never inside the bound.
+  return fabs(static_cast<double>(value) - ref) <= kBf16Rounding * fabs(ref) + rule.slack;
+}
+
+struct Counts {
+  unsigned long long wrong;
+  unsigned long long nans;
+  unsigned long long first_wrong_index;
+};
+
+__global__ void check_kernel(CheckOperands operands, CheckRule rule, Counts* counts) {
+  const std::int64_t size = operands.m * operands.n;
+  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+    const __nv_bfloat16 element = operands.d[i / operands.n * operands.ldd + i % operands.n];
+    if (element_ok(element, operands.ref[i], rule)) continue;
+    atomicAdd(&counts->wrong, 1ULL);
+    if (__hisnan(element)) atomicAdd(&counts->nans, 1ULL);
+    atomicMin(&counts->first_wrong_index, static_cast<unsigned long long>(i));
+  }
+}
+
+__device__ bool is_guard(const GuardedOutput& output, std::int64_t index) {
+  const std::int64_t i = index - output.offset;
+  return i < 0 || i >= output.m * output.ldd || i % output.ldd >= output.n;
+}
+
+__global__ void poison_kernel(GuardedOutput output) {
+  for (std::int64_t i = grid_stride_begin(); i < output.size; i += grid_stride()) {
+    output.allocation[i] = is_guard(output, i) ? kGuard : kPoison;
+  }
+}
+
+__global__ void count_touched_guards_kernel(GuardedOutput output, unsigned long long* touched) {
+  for (std::int64_t i = grid_stride_begin(); i < output.size; i += grid_stride()) {
+    if (is_guard(output, i) && output.allocation[i] != kGuard) atomicAdd(touched, 1ULL);
+  }
+}
+
+__global__ void count_differences_kernel(const std::uint16_t* x, const std::uint16_t* y, std::int64_t size,
+                                         unsigned long long* differences) {
+  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+    if (x[i] != y[i]) atomicAdd(differences, 1ULL);
+  }
+}
+
+// Non-negative doubles order as their bits do.
+__device__ void atomic_max(unsigned long long* bits, double value) {
+  if (isnan(value)) value = CUDART_INF;
+  atomicMax(bits, static_cast<unsigned long long>(__double_as_longlong(value)));
+}
+
+__global__ void max_abs_error_kernel(const float* values, const double* ref, std::int64_t size,
+                                     unsigned long long* bits) {
+  double largest = 0;
+  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+    const double error = fabs((values == nullptr ? 0.0 : static_cast<double>(values[i])) - ref[i]);
+    if (!(error <= largest)) largest = error;
+  }
+  atomic_max(bits, largest);
+}
+
+// Runs `launch(counter)` over one zeroed device counter and fetches it.
+template <typename Counter, typename Launch>
+Status run_counter(Counter* counter, cudaStream_t stream, Launch launch) {
+  DeviceBuffer<Counter> device;
+  HG_RETURN_IF_ERROR(device.allocate(1));
+  HG_RETURN_IF_CUDA_ERROR(
+      cudaMemcpyAsync(device.data(), counter, sizeof(Counter), cudaMemcpyHostToDevice, stream));
+  launch(device.data());
+  HG_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  HG_RETURN_IF_CUDA_ERROR(
+      cudaMemcpyAsync(counter, device.data(), sizeof(Counter), cudaMemcpyDeviceToHost, stream));
+  HG_RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream));
+  return {};
+}
+
+}  // namespace
+
+Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaStream_t stream,
+                    CheckResult* result) {
+  Counts counts = {0, 0, std::numeric_limits<unsigned long long>::max()};
+  HG_RETURN_IF_ERROR(run_counter(&counts, stream, [&](Counts* device) {
+    check_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(operands, rule, device);
+  }));
+  *result = CheckResult{};
+  result->wrong = static_cast<std::int64_t>(counts.wrong);
+  result->nans = static_cast<std::int64_t>(counts.nans);
+  if (result->ok()) return {};
+
+  const auto index = static_cast<std::int64_t>(counts.first_wrong_index);
+  __nv_bfloat16 element;
+  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&element,
+                                     operands.d + index / operands.n * operands.ldd + index % operands.n,
+                                     sizeof(element), cudaMemcpyDeviceToHost));
+  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&result->first_wrong_reference, operands.ref + index, sizeof(double),
+                                     cudaMemcpyDeviceToHost));
+  result->first_wrong_index = index;
+  result->first_wrong_value = __bfloat162float(element);
+  return {};
+}
+
+CheckResult check_host(const CheckOperands& operands, const CheckRule& rule) {
+  CheckResult result;
+  for (std::int64_t i = 0; i < operands.m * operands.n; ++i) {
+    const __nv_bfloat16 element = operands.d[i / operands.n * operands.ldd + i % operands.n];
+    if (element_ok(element, operands.ref[i], rule)) continue;
+    if (result.wrong == 0) {
+      result.first_wrong_index = i;
+      result.first_wrong_value = __bfloat162float(element);
+      result.first_wrong_reference = operands.ref[i];
+    }
+    ++result.wrong;
+    if (std::isnan(__bfloat162float(element))) ++result.nans;
+  }
+  return result;
+}
+
+Status poison_output(const GuardedOutput& output, cudaStream_t stream) {
+  poison_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(output);
+  return cuda_status(cudaGetLastError(), "poisoning the output");
+}
+
+Status count_touched_guards(const GuardedOutput& output, cudaStream_t stream, std::int64_t* touched) {
+  unsigned long long count = 0;
+  HG_RETURN_IF_ERROR(run_counter(&count, stream, [&](unsigned long long* device) {
+    count_touched_guards_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(output, device);
+  }));
+  *touched = static_cast<std::int64_t>(count);
+  return {};
+}
+
+Status count_differences(const GuardedOutput& x, const GuardedOutput& y, cudaStream_t stream,
+                         std::int64_t* differences) {
+  unsigned long long count = 0;
+  HG_RETURN_IF_ERROR(run_counter(&count, stream, [&](unsigned long long* device) {
+    count_differences_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(x.allocation, y.allocation, x.size,
+                                                                                   device);
+  }));
+  *differences = static_cast<std::int64_t>(count);
+  return {};
+}
+
+Status max_abs_error(const float* values, const double* ref, std::int64_t size, cudaStream_t stream,
+                     double* max_error) {
+  unsigned long long bits = 0;
+  HG_RETURN_IF_ERROR(run_counter(&bits, stream, [&](unsigned long long* device) {
+    max_abs_error_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(values, ref, size, device);
+  }));
+  static_assert(sizeof(bits) == sizeof(*max_error));
+  std::memcpy(max_error, &bits, sizeof(bits));
+  return {};
+}
+
+Status max_abs(const double* ref, std::int64_t size, cudaStream_t stream, double* max_value) {
+  return max_abs_error(nullptr, ref, size, stream, max_value);
+}
+
+}  // namespace hopper_gemm

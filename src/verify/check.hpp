@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm {
+
+/// When a bf16 element counts as right. NaN satisfies neither rule.
+struct CheckRule {
+  enum class Kind {
+    Exact,   ///< equal to the reference rounded to bf16
+    Bounded  ///< |element - ref| <= 2^-8 |ref| + slack: one rounding to bf16, and `slack` for fp32 accumulation
+  };
+  Kind kind = Kind::Exact;
+  double slack = 0;
+};
+
+/// What comparing a matrix with its reference came to.
+struct CheckResult {
+  std::int64_t wrong = 0;              ///< elements that break the rule, NaNs included
+  std::int64_t nans = 0;               ///< NaNs among them: in a poisoned output, most likely never written
+  std::int64_t first_wrong_index = 0;  ///< row * N + column of the first wrong element, in row-major order
+  float first_wrong_value = 0;
+  double first_wrong_reference = 0;
+
+  bool ok() const { return wrong == 0; }
+};
+
+/// A bf16 matrix D and its fp64 reference.
+struct CheckOperands {
+  const __nv_bfloat16* d;  // [m, n], rows ldd elements apart
+  std::int64_t ldd;
+  const double* ref;  // [m, n], packed
+  std::int64_t m;
+  std::int64_t n;
+};
+
+/// Compares on the GPU every element of `operands` (device memory). Waits for `stream`.
+Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaStream_t stream, CheckResult* result);
+
+/// The same rule over host memory.
+CheckResult check_host(const CheckOperands& operands, const CheckRule& rule);
+
+/// The 16-bit pattern, a NaN, that poisons outputs before a kernel runs.
+inline constexpr std::uint16_t kPoison = 0xFFFF;
+/// The 16-bit pattern of bytes that no kernel may touch.
+inline constexpr std::uint16_t kGuard = 0x5AA5;
+
+/// An output matrix D within a larger allocation: everything around its [m, n] elements is guarded.
+struct GuardedOutput {
+  std::uint16_t* allocation;  // device memory of `size` elements
+  std::int64_t size;
+  std::int64_t offset;  // of D's first element
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t ldd;
+};
+
+/// Fills D with kPoison and the rest of the allocation with kGuard. Enqueued on `stream`.
+Status poison_output(const GuardedOutput& output, cudaStream_t stream);
+
+/// Counts the guard elements that changed. Waits for `stream`.
+Status count_touched_guards(const GuardedOutput& output, cudaStream_t stream, std::int64_t* touched);
+
+/// Counts the elements of the two allocations that differ in any bit; both have the same layout. Waits for `stream`.
+Status count_differences(const GuardedOutput& x, const GuardedOutput& y, cudaStream_t stream,
+                         std::int64_t* differences);
+
+/// The largest |value - ref| over packed [size] device arrays; infinity if any value is NaN. Waits for `stream`.
+Status max_abs_error(const float* values, const double* ref, std::int64_t size, cudaStream_t stream,
+                     double* max_error);
+
+/// The largest |ref| of a packed [size] device array. Waits for `stream`.
+Status max_abs(const double* ref, std::int64_t size, cudaStream_t stream, double* max_value);
+
+}  // namespace hopper_gemm

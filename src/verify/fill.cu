@@ -1,0 +1,58 @@
+#include "verify/fill.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cuda_check.hpp"
+#include "random.cuh"
+#include "verify/grid_stride.cuh"
+
+namespace hopper_gemm {
+namespace {
+
+struct FillPlan {
+  std::int64_t rows;
+  std::int64_t cols;
+  std::int64_t ld;
+  DataKind kind;
+  float density;
+  std::uint64_t seed;
+};
+
+__device__ float draw(const FillPlan& plan, std::uint64_t index) {
+  const std::uint64_t bits = random_bits(plan.seed, index);
+  switch (plan.kind) {
+    case DataKind::Normal: return normal_deviate(bits);
+    case DataKind::Uniform: return 2.0F * uniform_deviate(bits) - 1.0F;
+    case DataKind::Integers:
+      if (uniform_deviate(bits) > plan.density) return 0.0F;
+      return (bits & 1) != 0 ? 1.0F : -1.0F;
+  }
+  return 0.0F;
+}
+
+__global__ void fill_kernel(__nv_bfloat16* data, FillPlan plan) {
+  const std::int64_t size = plan.rows * plan.ld;
+  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+    const bool padding = i % plan.ld >= plan.cols;
+    const float value = padding ? nanf("") : draw(plan, static_cast<std::uint64_t>(i));
+    data[i] = __float2bfloat16_rn(value);
+  }
+}
+
+}  // namespace
+
+double integer_density(std::int64_t k) {
+  constexpr double kMaxDensity = 0.5;
+  constexpr double kMaxStandardDeviation = 24;
+  return std::min(kMaxDensity, kMaxStandardDeviation / std::sqrt(static_cast<double>(k)));
+}
+
+Status fill_matrix(__nv_bfloat16* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, DataKind kind,
+                   std::uint64_t seed, cudaStream_t stream) {
+  const FillPlan plan = {rows, cols, ld, kind, static_cast<float>(integer_density(cols)), seed};
+  fill_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(data, plan);
+  return cuda_status(cudaGetLastError(), "filling a matrix");
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace hopper_gemm {
+
+// A grid that fills any current GPU a few times over, for element-wise loops of any length.
+inline constexpr int kGridStrideBlocks = 1024;
+inline constexpr int kGridStrideThreads = 256;
+
+__device__ __forceinline__ std::int64_t grid_stride_begin() {
+  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ std::int64_t grid_stride() { return std::int64_t{gridDim.x} * blockDim.x; }
+
+}  // namespace hopper_gemm

@@ -1,0 +1,453 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "benchmark/operand_buffers.hpp"
+#include "benchmark/shapes.hpp"
+#include "cli/app.hpp"
+#include "cli/options.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+Status takes_multiples_of_8(const GemmArgs& args) {
+  if (args.shape.k % 8 == 0) return {};
+  return unsupported("K must be a multiple of 8");
+}
+
+Status never_launched(const GemmArgs&, cudaStream_t) {
+  return unsupported("the fake session launches nothing");
+}
+
+constexpr std::array kLadder = {
+    KernelInfo{"1", "first", "the first idea", {9, 0}, takes_multiples_of_8, never_launched},
+    KernelInfo{"2", "second", "the second idea", {9, 0}, takes_multiples_of_8, never_launched},
+    KernelInfo{"3", "third", "the third idea", {9, 0}, takes_multiples_of_8, never_launched},
+    KernelInfo{"4", "fourth", "the fourth idea", {9, 0}, takes_multiples_of_8, never_launched},
+};
+
+/// What the fake GPU does wrong.
+struct Faults {
+  std::string wrong_version;    ///< verification finds this version wrong
+  std::string wrong_variant;    ///< likewise a variant of the baseline
+  std::string hanging_version;  ///< sampling it fails as a hang does
+};
+
+/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained.
+class FakeSession : public Session {
+ public:
+  FakeSession(const SessionRequest& request, const Faults& faults) : faults_(faults) {
+    const double flops = gemm_flops(request.shape);
+    if (request.baseline) {
+      contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
+      contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
+    }
+    for (const KernelInfo* kernel : request.kernels) {
+      contestants_.push_back({.version = std::string(kernel->version), .variant = "", .flops = flops});
+    }
+    if (request.ceiling) {
+      contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
+    }
+  }
+
+  std::span<const SessionContestant> contestants() const override { return contestants_; }
+
+  Status verify(std::vector<ContestantVerdict>* verdicts) override {
+    verdicts->clear();
+    for (const SessionContestant& contestant : contestants_) {
+      const bool wrong = contestant.version == faults_.wrong_version ||
+                         (!contestant.variant.empty() && contestant.variant == faults_.wrong_variant);
+      ContestantVerdict verdict{.verdict = contestant.verifiable ? Verdict::Verified : Verdict::NotChecked,
+                                .detail = ""};
+      if (wrong) verdict = {Verdict::Wrong, "3 elements are wrong"};
+      verdicts->push_back(verdict);
+    }
+    return {};
+  }
+
+  Status prepare(std::span<const std::size_t> contestants) override {
+    prepared_.assign(contestants.begin(), contestants.end());
+    return {};
+  }
+
+  Status sample(std::size_t contestant, Mode mode, Sample* sample) override {
+    EXPECT_NE(std::find(prepared_.begin(), prepared_.end(), contestant), prepared_.end())
+        << "sampled unprepared";
+    const SessionContestant& now = contestants_[contestant];
+    if (now.version == faults_.hanging_version)
+      return {StatusCode::Timeout, "kernel " + now.version + " hangs"};
+    sample->seconds = microseconds(now, mode) * 1e-6;
+    return {};
+  }
+
+ private:
+  static double microseconds(const SessionContestant& contestant, Mode mode) {
+    if (contestant.version == "ceiling") return 5;
+    if (contestant.variant == "cublasGemmEx") return 8;
+    if (contestant.version == "0") return mode == Mode::Burst ? 7 : 9;
+    return 10 - std::stod(contestant.version);
+  }
+
+  Faults faults_;
+  std::vector<SessionContestant> contestants_;
+  std::vector<std::size_t> prepared_;
+};
+
+class FakePlatform : public Platform {
+ public:
+  std::span<const KernelInfo> ladder() override { return kLadder; }
+  Status query_device(DeviceInfo* device) override {
+    *device = device_;
+    return query_status_;
+  }
+  Status check_tensor_map_support() override { return tensor_map_status_; }
+  Status open_nvml(const DeviceInfo&, std::unique_ptr<Nvml>*) override {
+    NvmlApi api;
+    return load_nvml("libno-such-nvml.so.1", &api);
+  }
+  std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool) override {
+    return hopper_gemm::required_bytes(shape, l2_bytes);
+  }
+  Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override {
+    ++sessions_;
+    *session = std::make_unique<FakeSession>(request, faults_);
+    return {};
+  }
+
+  DeviceInfo device_{.name = "NVIDIA H200",
+                     .compute_capability = {9, 0},
+                     .sm_count = 132,
+                     .l2_bytes = 60 << 20,
+                     .total_bytes = std::int64_t{141} << 30,
+                     .free_bytes = std::int64_t{140} << 30,
+                     .driver_version = 13000,
+                     .runtime_version = 13000,
+                     .pci_bus_id = "0000:1B:00.0"};
+  Status query_status_;
+  Status tensor_map_status_;
+  Faults faults_;
+  int sessions_ = 0;
+};
+
+class CliTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "cli_test_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  int run(std::vector<const char*> arguments, bool terminal = false) {
+    arguments.insert(arguments.begin(), "matmul");
+    out_.str("");
+    err_.str("");
+    return run_matmul(static_cast<int>(arguments.size()), arguments.data(), platform_, out_, err_, terminal);
+  }
+
+  /// The command must be refused in one sentence that holds every one of `parts`, before anything was done.
+  void expect_refused(const std::vector<const char*>& arguments, const std::vector<const char*>& parts) {
+    EXPECT_EQ(run(arguments), kExitCannotRun);
+    const std::string err = err_.str();
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
+    EXPECT_THAT(err, ::testing::StartsWith("matmul: "));
+    EXPECT_THAT(err, ::testing::EndsWith("\n"));
+    for (const char* part : parts) EXPECT_THAT(err, HasSubstr(part));
+    EXPECT_THAT(out_.str(), IsEmpty());
+    EXPECT_EQ(platform_.sessions_, 0);
+    EXPECT_TRUE(fs::is_empty(folder_)) << "a file was left on disk";
+  }
+
+  std::string line_of(const std::string& start) const {
+    std::istringstream lines(out_.str());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(start)) return line;
+    }
+    return "";
+  }
+
+  static std::string read(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  FakePlatform platform_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  fs::path folder_;
+};
+
+// Bad input.
+
+TEST_F(CliTest, UnknownVersionListsWhatThereIs) {
+  expect_refused({"99"}, {"'99'", "0, 1-4, ceiling and all", "`matmul list`"});
+  for (const char* version :
+       {"best", "ampere.1", "simt.1", "-1", "01", "1,2", "4-9", "0-99", "x-3", "2-", "list2"}) {
+    EXPECT_EQ(run({version}), kExitCannotRun) << version;
+    EXPECT_THAT(out_.str(), IsEmpty()) << version;
+  }
+}
+
+TEST_F(CliTest, UnknownVersionAmongKnownOnesRunsNothing) { expect_refused({"1", "99"}, {"'99'"}); }
+
+TEST_F(CliTest, BackwardsRange) { expect_refused({"4-2"}, {"'4-2' runs backwards", "2-4"}); }
+
+TEST_F(CliTest, NoVersion) { expect_refused({}, {"no kernel version", "matmul list"}); }
+
+TEST_F(CliTest, ListStandsAlone) {
+  expect_refused({"1", "list"}, {"list was given together", "`matmul list` alone"});
+}
+
+TEST_F(CliTest, BadShapes) {
+  expect_refused({"1", "--shape", "0x1x1"}, {"--shape got '0' for M", "from 1 to 2147483647"});
+  expect_refused({"1", "--shape", "-1x1x1"}, {"--shape got '-1' for M"});
+  expect_refused({"1", "--shape", "axbxc"}, {"--shape got 'a' for M"});
+  expect_refused({"1", "--shape", "8x8"}, {"--shape got '8x8'", "MxNxK"});
+  expect_refused({"1", "--shape", "2147483648x1x1"}, {"--shape got '2147483648' for M", "2147483647"});
+  expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
+  expect_refused({"1", "--size=-5"}, {"--size got '-5'"});
+  expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm and ragged"});
+}
+
+TEST_F(CliTest, BadOptionValues) {
+  expect_refused({"1", "--mode", "slow"}, {"--mode got 'slow'", "burst, sustained and both"});
+  expect_refused({"1", "--data", "zeros"}, {"--data got 'zeros'", "normal, uniform and integers"});
+  expect_refused({"1", "--rounds", "0"}, {"--rounds got '0'", "from 1 to 1000"});
+  expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'"});
+}
+
+TEST_F(CliTest, UnknownAndIncompleteOptions) {
+  expect_refused({"1", "--frobnicate"}, {"--frobnicate", "`matmul --help`"});
+  expect_refused({"1", "--csv"}, {"--csv", "`matmul --help`"});
+  expect_refused({"1", "--device", "gpu"}, {"`matmul --help`"});
+}
+
+TEST_F(CliTest, UnwritableFiles) {
+  const std::string missing = folder_ / "missing" / "results.csv";
+  expect_refused({"1", "--csv", missing.c_str()}, {"--csv cannot write", "No such file or directory"});
+  expect_refused({"1", "--json", "/dev/null"}, {"--json cannot write '/dev/null'", "no regular file"});
+  const std::string same = folder_ / "results";
+  expect_refused({"1", "--csv", same.c_str(), "--json", same.c_str()}, {"both name"});
+}
+
+// A machine that cannot run it.
+
+TEST_F(CliTest, NoGpu) {
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  const std::string csv = folder_ / "results.csv";
+  expect_refused({"1", "--csv", csv.c_str()}, {"no NVIDIA GPU is visible"});
+}
+
+TEST_F(CliTest, OtherGpu) {
+  platform_.device_.name = "NVIDIA A100";
+  platform_.device_.compute_capability = {8, 0};
+  expect_refused({"2-3"}, {"kernel 2 (second) needs an sm_90 GPU", "NVIDIA A100 is sm_80", "matmul list"});
+  expect_refused({"ceiling"}, {"the wgmma ceiling needs an sm_90 GPU"});
+}
+
+TEST_F(CliTest, GpuTooOldForBf16) {
+  platform_.device_.compute_capability = {7, 5};
+  expect_refused({"0"}, {"cuBLAS in bf16 needs an sm_80 GPU"});
+}
+
+TEST_F(CliTest, NewerGpuIsNotHopperEither) {
+  platform_.device_.compute_capability = {10, 0};
+  expect_refused({"1"}, {"needs an sm_90 GPU", "is sm_100"});
+}
+
+TEST_F(CliTest, DriverTooOld) {
+  platform_.device_.driver_version = 11080;
+  expect_refused({"1"}, {"supports CUDA 11.8", "CUDA 12.0"});
+}
+
+TEST_F(CliTest, DriverWithoutTensorMaps) {
+  platform_.tensor_map_status_ =
+      unsupported("the driver lacks cuTensorMapEncodeTiled; install driver 525 or later");
+  expect_refused({"1"}, {"cuTensorMapEncodeTiled"});
+}
+
+TEST_F(CliTest, TooLittleMemoryIsSaidBeforeAllocating) {
+  expect_refused({"1", "--size", "1000000"},
+                 {"1000000x1000000x1000000 needs 6000.0 GB", "--size 158208 or less"});
+  expect_refused({"1", "--shape", "2147483647x2147483647x2147483640"}, {"GB of GPU memory"});
+  platform_.device_.free_bytes = 1 << 20;
+  expect_refused({"1"}, {"0.0 GB free", "end the programs"});
+}
+
+TEST_F(CliTest, ShapeThatEveryVersionAskedForRefuses) {
+  expect_refused({"1-2", "--shape", "64x64x60"}, {"kernel 1 (first) cannot run 64x64x60", "multiple of 8"});
+}
+
+// What works without a GPU.
+
+TEST_F(CliTest, ListNeedsNoGpu) {
+  platform_.query_status_ = unsupported("no GPU");
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("0        cublas"), HasSubstr("4        fourth"),
+                                HasSubstr("the third idea"), HasSubstr("ceiling  wgmma_ceiling")));
+  EXPECT_THAT(err_.str(), IsEmpty());
+}
+
+TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
+  platform_.query_status_ = unsupported("no GPU");
+  EXPECT_EQ(run({"--help"}), kExitOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("CUDA\ngraphs"), HasSubstr("Exit status")));
+  EXPECT_EQ(run({"--version"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("hopper-gemm"));
+  EXPECT_THAT(err_.str(), IsEmpty());
+}
+
+// Runs.
+
+TEST_F(CliTest, MeasuresWhatWasAskedForBetweenBaselineAndCeiling) {
+  EXPECT_EQ(run({"4", "2"}), kExitOk);
+  EXPECT_THAT(line_of("0 cublas"),
+              AllOf(HasSubstr("8192x8192x8192"), HasSubstr("burst"), HasSubstr("cublasLt #3")));
+  EXPECT_THAT(line_of("4 fourth"),
+              AllOf(HasSubstr("6.00 (6.00-6.00)"), HasSubstr("116.7"), HasSubstr("83.3"), HasSubstr("yes")));
+  EXPECT_THAT(line_of("2 second"), HasSubstr("87.5"));
+  EXPECT_THAT(line_of("ceiling"), HasSubstr("100.0"));
+  EXPECT_THAT(line_of("1 first"), IsEmpty());
+  EXPECT_LT(out_.str().find("2 second"), out_.str().find("4 fourth"));
+}
+
+TEST_F(CliTest, BaselineIsTheBetterOfTwoInEachMode) {
+  EXPECT_EQ(run({"0", "--mode", "both"}), kExitOk);
+  const std::string out = out_.str();
+  EXPECT_THAT(out, HasSubstr("cublasLt #3"));
+  EXPECT_THAT(out.substr(out.find("sustained")),
+              AllOf(HasSubstr("cublasGemmEx"), Not(HasSubstr("cublasLt"))));
+}
+
+TEST_F(CliTest, WrongBaselineVariantIsNotTheBaseline) {
+  platform_.faults_.wrong_variant = "cublasLt #3";
+  EXPECT_EQ(run({"0"}), kExitOk);
+  EXPECT_THAT(line_of("0 cublas"), AllOf(HasSubstr("8.00"), HasSubstr("cublasGemmEx"), HasSubstr("yes")));
+}
+
+TEST_F(CliTest, WrongKernelPrintsNoSpeedAndExitsWithOne) {
+  platform_.faults_.wrong_version = "3";
+  EXPECT_EQ(run({"all"}), kExitWrongKernel);
+  EXPECT_THAT(line_of("3 third"),
+              AllOf(HasSubstr("WRONG"), HasSubstr("3 elements are wrong"), Not(HasSubstr("7.00"))));
+  EXPECT_THAT(line_of("4 fourth"), HasSubstr("yes"));
+}
+
+TEST_F(CliTest, NoVerifyMeasuresUnchecked) {
+  platform_.faults_.wrong_version = "3";
+  EXPECT_EQ(run({"3", "--no-verify"}), kExitOk);
+  EXPECT_THAT(line_of("3 third"), AllOf(HasSubstr("7.00"), Not(HasSubstr("yes"))));
+}
+
+TEST_F(CliTest, HangingKernelExitsWithOneAndWritesNothing) {
+  platform_.faults_.hanging_version = "2";
+  const std::string csv = folder_ / "results.csv";
+  EXPECT_EQ(run({"1-3", "--csv", csv.c_str()}), kExitWrongKernel);
+  EXPECT_THAT(err_.str(), HasSubstr("matmul: kernel 2 hangs"));
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(CliTest, VersionThatCannotRunHereSaysSoInItsRow) {
+  platform_.device_.name = "NVIDIA A100";
+  platform_.device_.compute_capability = {8, 0};
+  EXPECT_EQ(run({"0", "1"}), kExitOk);
+  EXPECT_THAT(line_of("0 cublas"), HasSubstr("7.00"));
+  EXPECT_THAT(line_of("1 first"), HasSubstr("needs an sm_90 GPU"));
+  EXPECT_THAT(line_of("ceiling"), HasSubstr("needs an sm_90 GPU"));
+}
+
+TEST_F(CliTest, ShapeThatAVersionRefusesSaysSoInItsRow) {
+  EXPECT_EQ(run({"1", "--shape", "64x64x60", "--shape", "64x64x64"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("kernel 1 (first) cannot run 64x64x60: K must be a multiple of 8"));
+  EXPECT_EQ(platform_.sessions_, 2);
+}
+
+TEST_F(CliTest, NoNvmlIsANoteAndEmptyColumns) {
+  EXPECT_EQ(run({"1"}), kExitOk);
+  EXPECT_THAT(err_.str(), HasSubstr("clocks and power are left out: libno-such-nvml.so.1 cannot be loaded"));
+  EXPECT_THAT(line_of("1 first"), ::testing::ContainsRegex(" - +-  yes"));
+}
+
+TEST_F(CliTest, WritesCsvAndJson) {
+  const std::string csv = folder_ / "results.csv";
+  const std::string json = folder_ / "results.json";
+  EXPECT_EQ(run({"1", "--size", "1024", "--mode", "both", "--rounds", "2", "--seed", "5", "--csv",
+                 csv.c_str(), "--json", json.c_str()}),
+            kExitOk);
+  const std::string rows = read(csv);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
+  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  const nlohmann::json parsed = nlohmann::json::parse(read(json));
+  ASSERT_EQ(parsed.size(), 6U);
+  EXPECT_EQ(parsed[1]["samples_us"].size(), 2U);
+  EXPECT_EQ(parsed[1]["seed"], 5);
+  EXPECT_THAT(parsed[1]["command"].get<std::string>(), HasSubstr("matmul 1 --size 1024"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+}
+
+TEST_F(CliTest, ProgressRewritesOneLineOfATerminalOnly) {
+  EXPECT_EQ(run({"1"}, true), kExitOk);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("\r\x1b[2K"), HasSubstr("round 7 of 7")));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("\x1b")));
+  EXPECT_EQ(run({"1"}, false), kExitOk);
+  EXPECT_THAT(err_.str(), AllOf(Not(HasSubstr("\x1b")), HasSubstr("8192x8192x8192: verifying\n")));
+}
+
+// The command line alone.
+
+class OptionsTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> versions(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "matmul");
+    options_ = {};
+    const Status parsed =
+        parse_options(static_cast<int>(arguments.size()), arguments.data(), kLadder, &options_);
+    EXPECT_TRUE(parsed.ok()) << parsed.message();
+    std::vector<std::string> versions;
+    if (options_.baseline) versions.emplace_back("0");
+    for (const KernelInfo* kernel : options_.kernels) versions.emplace_back(kernel->version);
+    if (options_.ceiling) versions.emplace_back("ceiling");
+    return versions;
+  }
+
+  Options options_;
+};
+
+TEST_F(OptionsTest, VersionsAndRanges) {
+  EXPECT_THAT(versions({"all"}), ElementsAre("0", "1", "2", "3", "4", "ceiling"));
+  EXPECT_THAT(versions({"3-4", "1", "3"}), ElementsAre("1", "3", "4"));
+  EXPECT_THAT(versions({"0-2"}), ElementsAre("0", "1", "2"));
+  EXPECT_THAT(versions({"2-2", "ceiling"}), ElementsAre("2", "ceiling"));
+}
+
+TEST_F(OptionsTest, ShapesAreCollectedOnce) {
+  versions({"--shape", "8x16x24", "1", "--size", "1024", "--shape", "8x16x24", "--suite", "squares"});
+  ASSERT_EQ(options_.shapes.size(), 7U);
+  EXPECT_EQ(options_.shapes[0], (GemmShape{1024, 1024, 1024}));
+  EXPECT_EQ(options_.shapes[1], (GemmShape{8, 16, 24}));
+}
+
+TEST_F(OptionsTest, Defaults) {
+  versions({"1"});
+  EXPECT_THAT(options_.shapes, ElementsAre(GemmShape{8192, 8192, 8192}));
+  EXPECT_THAT(options_.modes, ElementsAre(Mode::Burst));
+  EXPECT_EQ(options_.data, DataKind::Normal);
+  EXPECT_EQ(options_.rounds, 7);
+  EXPECT_TRUE(options_.verify);
+}
+
+}  // namespace
+}  // namespace hopper_gemm

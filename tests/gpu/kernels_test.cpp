@@ -1,0 +1,57 @@
+// Every version of the ladder against the fp64 product, over shapes that no tile divides.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "require_hopper.hpp"
+#include "registry.hpp"
+#include "verify/verify.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+constexpr GemmShape kShapes[] = {
+    {1, 8, 8},          {17, 40, 72},     {129, 257, 264},   {1000, 776, 328},  {4096, 4096, 8},
+    {8192, 8, 16384},   {1, 1, 8},        {1, 4099, 64},     {4099, 1, 64},     {63, 65, 120},
+    {64, 64, 64},       {128, 128, 128},  {128, 256, 64},    {128, 256, 192},   {128, 256, 256},
+    {256, 512, 320},    {128, 256, 384},  {384, 768, 4096},  {1752, 1000, 1000}, {2048, 2048, 2048},
+};
+
+std::string shape_name(const GemmShape& shape) {
+  return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
+}
+
+using Param = std::tuple<KernelInfo, GemmShape>;
+
+class HopperLadder : public testing::TestWithParam<Param> {};
+
+TEST_P(HopperLadder, MatchesTheFp64Product) {
+  HG_SKIP_WITHOUT_HOPPER();
+  const auto& [kernel, shape] = GetParam();
+  const std::vector<VerifyTarget> targets = {{std::string(kernel.name), kernel.launch}};
+  std::vector<VerifyReport> reports;
+  const Status status = verify_targets(shape, targets, {.seed = 20260101, .timeout_seconds = 20}, &reports);
+  if (status.code() == StatusCode::Timeout) {
+    // The kernel never ends, and no later CUDA call would return.
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::_Exit(EXIT_FAILURE);
+  }
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(reports.at(0).verified) << reports.at(0).detail;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllVersions, HopperLadder,
+                         testing::Combine(testing::ValuesIn(hopper_ladder().begin(), hopper_ladder().end()),
+                                          testing::ValuesIn(kShapes)),
+                         [](const testing::TestParamInfo<Param>& param) {
+                           return std::string(std::get<0>(param.param).name) + "_" +
+                                  shape_name(std::get<1>(param.param));
+                         });
+
+}  // namespace
+}  // namespace hopper_gemm

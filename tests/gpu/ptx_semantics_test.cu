@@ -1,0 +1,599 @@
+// What the wrappers of ptx/ promise, tried on the GPU: phases and parities, byte counts, bulk and tensor
+// copies, multicast, named barriers, election, register reallocation, clusters. Every wait on an mbarrier
+// gives up after kTimeoutNs, so that a broken wrapper fails its test instead of hanging it.
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <ptx/address.cuh>
+#include <ptx/cache_policy.cuh>
+#include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/griddepcontrol.cuh>
+#include <ptx/mbarrier.cuh>
+#include <ptx/named_barrier.cuh>
+#include <ptx/setmaxnreg.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/tma.cuh>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hopper_gemm/tensor_map.hpp"
+#include "require_hopper.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+using ptx::ClusterAddr;
+using ptx::SmemAddr;
+
+constexpr uint64_t kTimeoutNs = 2'000'000'000;
+
+// Memory that both sides read; zeros at first.
+template <typename T>
+class ManagedArray {
+ public:
+  explicit ManagedArray(std::size_t count) : count_(count) {
+    if (cudaMallocManaged(&data_, count * sizeof(T)) != cudaSuccess) data_ = nullptr;
+    for (std::size_t i = 0; data_ != nullptr && i < count; ++i) data_[i] = T{};
+  }
+  ~ManagedArray() { cudaFree(data_); }
+  ManagedArray(const ManagedArray&) = delete;
+  ManagedArray& operator=(const ManagedArray&) = delete;
+  T* data() { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  std::size_t size() const { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+__device__ bool wait_parity(SmemAddr bar, uint32_t parity) {
+  const uint64_t deadline = ptx::globaltimer() + kTimeoutNs;
+  while (!ptx::mbarrier_try_wait_parity(bar, parity)) {
+    if (ptx::globaltimer() > deadline) return false;
+  }
+  return true;
+}
+
+__device__ bool wait_parity_cluster(SmemAddr bar, uint32_t parity) {
+  const uint64_t deadline = ptx::globaltimer() + kTimeoutNs;
+  while (!ptx::mbarrier_try_wait_parity_cluster(bar, parity)) {
+    if (ptx::globaltimer() > deadline) return false;
+  }
+  return true;
+}
+
+void expect_kernel_ok() {
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+// ---------------------------------------------------------------------------------------------- mbarrier
+
+struct PhaseLog {
+  int fresh_parity_0, fresh_parity_1;
+  uint32_t pending_at_first, pending_at_second;
+  int after_first_parity_0;
+  int complete_parity_0, complete_parity_1, complete_first_state;
+  int next_parity_0, next_parity_1, next_state, next_state_try, hinted;
+};
+
+__global__ void phase_kernel(PhaseLog* log) {
+  __shared__ alignas(8) uint64_t barrier;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  ptx::mbarrier_init(bar, 2);
+  // Phase 0 is in progress; "the phase before it", of parity 1, counts as complete.
+  log->fresh_parity_0 = ptx::mbarrier_test_wait_parity(bar, 0);
+  log->fresh_parity_1 = ptx::mbarrier_test_wait_parity(bar, 1);
+  const uint64_t first = ptx::mbarrier_arrive(bar);
+  log->pending_at_first = ptx::mbarrier_pending_count(first);
+  log->after_first_parity_0 = ptx::mbarrier_test_wait_parity(bar, 0);
+  const uint64_t second = ptx::mbarrier_arrive(bar);
+  log->pending_at_second = ptx::mbarrier_pending_count(second);
+  log->complete_parity_0 = ptx::mbarrier_test_wait_parity(bar, 0);
+  log->complete_parity_1 = ptx::mbarrier_test_wait_parity(bar, 1);
+  log->complete_first_state = ptx::mbarrier_test_wait(bar, first);
+  // Phase 1, in one arrive of count 2.
+  const uint64_t both = ptx::mbarrier_arrive(bar, 2);
+  log->next_parity_0 = ptx::mbarrier_test_wait_parity(bar, 0);
+  log->next_parity_1 = ptx::mbarrier_try_wait_parity(bar, 1);
+  log->next_state = ptx::mbarrier_test_wait(bar, both);
+  log->next_state_try = ptx::mbarrier_try_wait(bar, both);
+  log->hinted = ptx::mbarrier_try_wait_parity(bar, 1, 1000);
+  ptx::mbarrier_inval(bar);
+}
+
+TEST(PtxMbarrier, PhasesAndParities) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<PhaseLog> log(1);
+  ASSERT_NE(log.data(), nullptr);
+  phase_kernel<<<1, 1>>>(log.data());
+  expect_kernel_ok();
+  EXPECT_FALSE(log[0].fresh_parity_0);
+  EXPECT_TRUE(log[0].fresh_parity_1) << "the wait of parity 1 passes on a fresh barrier";
+  EXPECT_EQ(log[0].pending_at_first, 2u);
+  EXPECT_EQ(log[0].pending_at_second, 1u);
+  EXPECT_FALSE(log[0].after_first_parity_0);
+  EXPECT_TRUE(log[0].complete_parity_0);
+  EXPECT_FALSE(log[0].complete_parity_1);
+  EXPECT_TRUE(log[0].complete_first_state);
+  EXPECT_FALSE(log[0].next_parity_0);
+  EXPECT_TRUE(log[0].next_parity_1);
+  EXPECT_TRUE(log[0].next_state);
+  EXPECT_TRUE(log[0].next_state_try);
+  EXPECT_TRUE(log[0].hinted);
+}
+
+constexpr int kBulkBytes = 1024;
+constexpr int kBulkThreads = kBulkBytes / 4;
+
+struct TxLog {
+  int before_copy;         // arrivals done, bytes outstanding
+  int after_first_half;    // half of the bytes have landed
+  int completed;           // the bounded wait
+  int second_phase_early;  // bytes announced by expect_tx, not yet arrived
+  int second_phase;
+};
+
+// Loads 1 KiB in two halves, adds 1 to every word, stores it with a bulk group.
+__global__ void bulk_copy_kernel(const uint32_t* in, uint32_t* out, TxLog* log) {
+  __shared__ alignas(16) uint32_t words[kBulkBytes / 4];
+  __shared__ alignas(8) uint64_t barrier;
+  __shared__ alignas(8) uint64_t half_barrier;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const SmemAddr half_bar = ptx::smem_addr(&half_barrier);
+  const SmemAddr smem = ptx::smem_addr(words);
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(bar, 1);
+    ptx::mbarrier_init(half_bar, 1);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx(bar, kBulkBytes);
+    log->before_copy = ptx::mbarrier_test_wait_parity(bar, 0);
+    // The first half is also waited for through a second barrier, so that "half of the bytes" is a fact.
+    ptx::cp_async_bulk_g2s(smem, in, kBulkBytes / 2, bar);
+    ptx::mbarrier_expect_tx(half_bar, kBulkBytes / 4);
+    ptx::mbarrier_arrive_expect_tx(half_bar, kBulkBytes / 4);
+    ptx::cp_async_bulk_g2s(smem, in, kBulkBytes / 2, half_bar, ptx::createpolicy_fractional_evict_last());
+    wait_parity(half_bar, 0);
+    log->after_first_half = ptx::mbarrier_test_wait_parity(bar, 0);
+    ptx::cp_async_bulk_g2s(smem + kBulkBytes / 2, in + kBulkBytes / 8, kBulkBytes / 2, bar);
+  }
+  const bool completed = wait_parity(bar, 0);
+  if (threadIdx.x == 0) {
+    log->completed = completed;
+    ptx::mbarrier_expect_tx(half_bar, 16);
+    ptx::cp_async_bulk_g2s(smem, in, 16, half_bar);
+    // Bytes alone do not complete a phase: the arrival is still missing.
+    const uint64_t start = ptx::globaltimer();
+    while (ptx::globaltimer() - start < 100'000) {
+    }
+    log->second_phase_early = ptx::mbarrier_test_wait_parity(half_bar, 1);
+    ptx::mbarrier_arrive(half_bar);
+    log->second_phase = wait_parity(half_bar, 1);
+  }
+  __syncthreads();
+  words[threadIdx.x] += 1;
+  ptx::fence_proxy_async_shared_cta();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ptx::cp_async_bulk_s2g(out, smem, kBulkBytes / 2);
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_s2g(out + kBulkBytes / 8, smem + kBulkBytes / 2, kBulkBytes / 2,
+                           ptx::createpolicy_fractional_evict_first());
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read<0>();
+    ptx::cp_async_bulk_wait_group<0>();
+  }
+}
+
+TEST(PtxBulkCopy, CountsBytesAndMovesThem) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<uint32_t> in(kBulkBytes / 4);
+  ManagedArray<uint32_t> out(kBulkBytes / 4);
+  ManagedArray<TxLog> log(1);
+  ASSERT_TRUE(in.data() && out.data() && log.data());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint32_t>(i * 2654435761u);
+  bulk_copy_kernel<<<1, kBulkThreads>>>(in.data(), out.data(), log.data());
+  expect_kernel_ok();
+  EXPECT_FALSE(log[0].before_copy);
+  EXPECT_FALSE(log[0].after_first_half);
+  EXPECT_TRUE(log[0].completed);
+  EXPECT_FALSE(log[0].second_phase_early);
+  EXPECT_TRUE(log[0].second_phase);
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] + 1) << "word " << i;
+}
+
+// ------------------------------------------------------------------------------------------ tensor copies
+
+constexpr int kBox0 = 8;  // floats: 32 bytes
+constexpr int kBoxN = 2;  // extent of the box in each further dimension
+
+template <int kDims>
+constexpr int kBoxElems = kBox0 << (kDims - 1);
+
+// Where the box starts. It reaches over the edge in dimensions 0 and 4, and all differ: mixed up, they would
+// be noticed.
+constexpr int kBoxStart[5] = {8, 1, 2, 0, -1};
+
+template <int kDims>
+struct Coords {
+  int32_t value[kDims];
+};
+
+// Loads one box, adds 1000, stores it to `out_map` and adds it to `sum_map`, both at the same coordinates.
+template <int kDims>
+__global__ void tensor_kernel(const __grid_constant__ TensorMap in_map,
+                              const __grid_constant__ TensorMap out_map,
+                              const __grid_constant__ TensorMap sum_map, Coords<kDims> at, int* completed) {
+  __shared__ alignas(128) float box[kBoxElems<kDims>];
+  __shared__ alignas(8) uint64_t barrier;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  int32_t coords[kDims];
+#pragma unroll
+  for (int i = 0; i < kDims; ++i) coords[i] = at.value[i];
+  if (threadIdx.x == 0) {
+    ptx::prefetch_tensormap(&in_map);
+    ptx::cp_async_bulk_prefetch_tensor(&in_map, coords);
+    ptx::mbarrier_init(bar, 1);
+    ptx::fence_mbarrier_init_release_cluster();
+    ptx::mbarrier_arrive_expect_tx(bar, sizeof(box));
+    ptx::cp_async_bulk_tensor_g2s(ptx::smem_addr(box), &in_map, coords, bar);
+  }
+  __syncthreads();
+  const bool done = wait_parity(bar, 0);
+  if (threadIdx.x == 0) *completed = done;
+  if (threadIdx.x < kBoxElems<kDims>) box[threadIdx.x] += 1000;
+  ptx::fence_proxy_async_shared_cta();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ptx::cp_async_bulk_tensor_s2g(&out_map, coords, ptx::smem_addr(box));
+    ptx::cp_reduce_async_bulk_tensor_s2g<ptx::ReduceOp::kAdd>(&sum_map, coords, ptx::smem_addr(box));
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group<0>();
+  }
+}
+
+template <int kDims>
+void check_tensor_copies() {
+  SCOPED_TRACE(std::to_string(kDims) + " dimensions");
+  constexpr int kExtent0 = 12;
+  constexpr int kExtentN = 4;
+  int elems = kExtent0;
+  for (int i = 1; i < kDims; ++i) elems *= kExtentN;
+  ManagedArray<float> in(elems);
+  ManagedArray<float> out(elems);
+  ManagedArray<float> sum(elems);
+  ManagedArray<int> completed(1);
+  ASSERT_TRUE(in.data() && out.data() && sum.data() && completed.data());
+  for (int i = 0; i < elems; ++i) {
+    in[i] = static_cast<float>(i + 1);
+    sum[i] = 5;
+  }
+  std::vector<std::int64_t> extents(kDims, kExtentN);
+  std::vector<std::int64_t> strides;
+  std::vector<int> box(kDims, kBoxN);
+  extents[0] = kExtent0;
+  box[0] = kBox0;
+  for (std::int64_t pitch = kExtent0 * 4, i = 1; i < kDims; ++i, pitch *= kExtentN) strides.push_back(pitch);
+  const auto encode = [&](const float* base, TensorMap* map) {
+    TensorMapSpec spec;
+    spec.type = TensorMapType::Fp32;
+    spec.base = base;
+    spec.extents_elems = extents;
+    spec.strides_bytes = strides;
+    spec.box_elems = box;
+    return encode_tensor_map(spec, map);
+  };
+  TensorMap in_map;
+  TensorMap out_map;
+  TensorMap sum_map;
+  for (auto [base, map] : {std::pair{in.data(), &in_map}, {out.data(), &out_map}, {sum.data(), &sum_map}}) {
+    const Status status = encode(base, map);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  Coords<kDims> at;
+  for (int d = 0; d < kDims; ++d) at.value[d] = kBoxStart[d];
+  tensor_kernel<kDims><<<1, 128>>>(in_map, out_map, sum_map, at, completed.data());
+  expect_kernel_ok();
+  ASSERT_TRUE(completed[0]);
+  for (int i = 0; i < elems; ++i) {
+    bool inside = i % kExtent0 >= kBoxStart[0];
+    for (int rest = i / kExtent0, d = 1; d < kDims; ++d, rest /= kExtentN) {
+      inside = inside && rest % kExtentN >= kBoxStart[d] && rest % kExtentN < kBoxStart[d] + kBoxN;
+    }
+    EXPECT_EQ(out[i], inside ? in[i] + 1000 : 0) << "stored element " << i;
+    EXPECT_EQ(sum[i], inside ? in[i] + 1005 : 5) << "reduced element " << i;
+  }
+}
+
+TEST(PtxTensorCopy, LoadsStoresAndReducesInOneToFiveDimensions) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_tensor_copies<1>();
+  check_tensor_copies<2>();
+  check_tensor_copies<3>();
+  check_tensor_copies<4>();
+  check_tensor_copies<5>();
+}
+
+// ------------------------------------------------------------------------------------------ named barriers
+
+constexpr int kHandoverRounds = 200;
+
+// Warp 0 writes a round's number and arrives; warp 1 waits, reads, and lets warp 0 go on. Two ids, one a
+// direction.
+__global__ void named_barrier_kernel(int* seen) {
+  __shared__ volatile int slots[32];
+  const uint32_t lane = ptx::laneid();
+  for (int round = 0; round < kHandoverRounds; ++round) {
+    if (threadIdx.x < 32) {
+      slots[lane] = round * 32 + static_cast<int>(lane);
+      ptx::barrier_arrive(1, 64);
+      ptx::barrier_sync(2, 64);
+    } else {
+      ptx::barrier_sync(1, 64);
+      seen[round * 32 + static_cast<int>(lane)] = slots[31 - lane];
+      ptx::barrier_arrive(2, 64);
+    }
+  }
+}
+
+TEST(PtxNamedBarrier, HandsOverBothWays) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<int> seen(kHandoverRounds * 32);
+  ASSERT_NE(seen.data(), nullptr);
+  named_barrier_kernel<<<1, 64>>>(seen.data());
+  expect_kernel_ok();
+  for (int i = 0; i < kHandoverRounds * 32; ++i) ASSERT_EQ(seen[i], i / 32 * 32 + 31 - i % 32);
+}
+
+// ------------------------------------------------------------------------------------------ elect, registers
+
+struct ElectLog {
+  uint32_t whole, whole_again, low_half;
+};
+
+__global__ void elect_kernel(ElectLog* log) {
+  const uint32_t whole = __ballot_sync(0xffffffff, ptx::elect_sync());
+  const uint32_t again = __ballot_sync(0xffffffff, ptx::elect_sync());
+  bool low_half = false;
+  if (threadIdx.x % 32 < 16) low_half = ptx::elect_sync(0x0000ffff);
+  const uint32_t low = __ballot_sync(0xffffffff, low_half);
+  if (threadIdx.x % 32 == 0) log[threadIdx.x / 32] = {whole, again, low};
+}
+
+TEST(PtxElect, ElectsOneLaneOfTheMask) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<ElectLog> log(4);
+  ASSERT_NE(log.data(), nullptr);
+  elect_kernel<<<1, 128>>>(log.data());
+  expect_kernel_ok();
+  for (std::size_t warp = 0; warp < 4; ++warp) {
+    EXPECT_EQ(__builtin_popcount(log[warp].whole), 1);
+    EXPECT_EQ(log[warp].whole_again, log[warp].whole) << "the same lane each time";
+    EXPECT_EQ(__builtin_popcount(log[warp].low_half), 1);
+    EXPECT_EQ(log[warp].low_half & 0xffff0000u, 0u) << "a lane of the mask";
+  }
+}
+
+// 384 threads start with 168 registers each; 40 + 2 * 232 is the same total. Were the decrease not to happen,
+// the increase would wait for ever.
+__global__ void __launch_bounds__(384, 1) setmaxnreg_kernel(uint32_t* out) {
+  if (threadIdx.x < 128) {
+    ptx::setmaxnreg_dec<40>();
+    out[threadIdx.x] = threadIdx.x + 1;
+  } else {
+    ptx::setmaxnreg_inc<232>();
+    out[threadIdx.x] = threadIdx.x + 1;
+  }
+}
+
+TEST(PtxSetmaxnreg, MovesRegistersAndGoesOn) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<uint32_t> out(384);
+  ASSERT_NE(out.data(), nullptr);
+  setmaxnreg_kernel<<<1, 384>>>(out.data());
+  expect_kernel_ok();
+  for (uint32_t i = 0; i < 384; ++i) ASSERT_EQ(out[i], i + 1);
+}
+
+struct RegisterLog {
+  int laneid_ok, smid_ok, clock_ok, timer_ok;
+  uint32_t nsmid, dynamic_smem, cluster_ctarank, cluster_nctarank;
+};
+
+__global__ void special_register_kernel(RegisterLog* log) {
+  ptx::griddepcontrol_wait();  // returns at once: no programmatic launch
+  const uint64_t clock = ptx::clock64();
+  const uint64_t timer = ptx::globaltimer();
+  const int laneid_ok = __syncthreads_and(ptx::laneid() == threadIdx.x % 32);
+  const int smid_ok = __syncthreads_and(ptx::smid() < ptx::nsmid() && ptx::warpid() < ptx::nwarpid());
+  __nanosleep(10'000);
+  if (threadIdx.x == 0) {
+    *log = {laneid_ok,
+            smid_ok,
+            ptx::clock64() > clock,
+            ptx::globaltimer() > timer,
+            ptx::nsmid(),
+            ptx::dynamic_smem_size(),
+            ptx::cluster_ctarank(),
+            ptx::cluster_nctarank()};
+  }
+  ptx::griddepcontrol_launch_dependents();
+}
+
+TEST(PtxSpecialRegisters, AgreeWithTheLaunch) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<RegisterLog> log(1);
+  ASSERT_NE(log.data(), nullptr);
+  special_register_kernel<<<1, 96, 12'288>>>(log.data());
+  expect_kernel_ok();
+  int sms = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+  EXPECT_TRUE(log[0].laneid_ok);
+  EXPECT_TRUE(log[0].smid_ok);
+  EXPECT_TRUE(log[0].clock_ok);
+  EXPECT_TRUE(log[0].timer_ok);
+  EXPECT_GE(log[0].nsmid, static_cast<uint32_t>(sms));
+  EXPECT_EQ(log[0].dynamic_smem, 12'288u);
+  EXPECT_EQ(log[0].cluster_ctarank, 0u);
+  EXPECT_EQ(log[0].cluster_nctarank, 1u);
+}
+
+// ------------------------------------------------------------------------------------------ clusters
+
+constexpr uint32_t kClusterSize = 2;
+constexpr int kGridClusters = 3;
+
+struct ClusterLog {
+  uint32_t rank, size, ctaid, nctaid, cluster, clusters, mapped_rank;
+  int peer_arrived, too_few_arrivals, value, multicast_done, multicast_sum;
+};
+
+template <typename... Parameters>
+void launch_clusters(void (*kernel)(Parameters...), Parameters... arguments) {
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = kClusterSize;
+  cluster.val.clusterDim.y = 1;
+  cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(kClusterSize * kGridClusters);
+  config.blockDim = dim3(64);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  ASSERT_EQ(cudaLaunchKernelEx(&config, kernel, arguments...), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+// Each CTA stores into its peer's shared memory, arrives there three times (1 + 2), and waits for the peer to
+// do so.
+__global__ void cluster_kernel(ClusterLog* logs) {
+  __shared__ alignas(8) uint64_t barrier;
+  __shared__ int mailbox;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const uint32_t rank = ptx::cluster_ctarank();
+  const uint32_t peer = rank ^ 1;
+  if (threadIdx.x == 0) {
+    mailbox = -1;
+    ptx::mbarrier_init(bar, 4);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) {
+    ClusterLog& log = logs[blockIdx.x];
+    const ClusterAddr peer_bar = ptx::mapa(bar, peer);
+    log.rank = rank;
+    log.size = ptx::cluster_nctarank();
+    log.ctaid = ptx::cluster_ctaid_x();
+    log.nctaid = ptx::cluster_nctaid_x();
+    log.cluster = ptx::clusterid_x();
+    log.clusters = ptx::nclusterid_x();
+    log.mapped_rank = ptx::getctarank(peer_bar);
+    *static_cast<int*>(__cluster_map_shared_rank(&mailbox, peer)) = static_cast<int>(100 + blockIdx.x);
+    ptx::mbarrier_arrive_cluster(peer_bar);
+    ptx::mbarrier_arrive_cluster(peer_bar, 2);
+  }
+  // All of the remote arrivals so far are 3 of 4 at most.
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) logs[blockIdx.x].too_few_arrivals = ptx::mbarrier_test_wait_parity(bar, 0);
+  ptx::barrier_cluster_arrive_relaxed();
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_expect_tx_cluster(ptx::mapa(bar, peer), 0);
+    logs[blockIdx.x].peer_arrived = wait_parity_cluster(bar, 0);
+    logs[blockIdx.x].value = mailbox;
+  }
+  // No CTA may exit while its peer can still arrive on its barrier.
+  ptx::barrier_cluster_arrive_relaxed();
+  ptx::barrier_cluster_wait();
+}
+
+TEST(PtxCluster, RemoteArriveReachesThePeer) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<ClusterLog> logs(kClusterSize * kGridClusters);
+  ASSERT_NE(logs.data(), nullptr);
+  launch_clusters(cluster_kernel, logs.data());
+  for (uint32_t i = 0; i < logs.size(); ++i) {
+    SCOPED_TRACE("CTA " + std::to_string(i));
+    EXPECT_EQ(logs[i].rank, i % kClusterSize);
+    EXPECT_EQ(logs[i].size, kClusterSize);
+    EXPECT_EQ(logs[i].ctaid, i % kClusterSize);
+    EXPECT_EQ(logs[i].nctaid, kClusterSize);
+    EXPECT_EQ(logs[i].cluster, i / kClusterSize);
+    EXPECT_EQ(logs[i].clusters, static_cast<uint32_t>(kGridClusters));
+    EXPECT_EQ(logs[i].mapped_rank, (i ^ 1) % kClusterSize);
+    EXPECT_FALSE(logs[i].too_few_arrivals);
+    EXPECT_TRUE(logs[i].peer_arrived);
+    EXPECT_EQ(logs[i].value, static_cast<int>(100 + (i ^ 1)));
+  }
+}
+
+constexpr int kMulticastElems = 64;  // floats of the whole tile; each CTA loads half of it for both
+
+// Each CTA of the pair fetches one half of the tile and multicasts it to both; each receives the whole.
+__global__ void multicast_kernel(const __grid_constant__ TensorMap map, ClusterLog* logs) {
+  __shared__ alignas(128) float tile[kMulticastElems];
+  __shared__ alignas(8) uint64_t barrier;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const uint32_t rank = ptx::cluster_ctarank();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(bar, 1);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) {
+    constexpr uint32_t kHalfBytes = sizeof(tile) / 2;
+    ptx::mbarrier_arrive_expect_tx(bar, sizeof(tile));  // all that lands here, from whichever CTA
+    const int32_t coord = static_cast<int32_t>(rank) * kMulticastElems / 2;
+    ptx::cp_async_bulk_tensor_g2s_multicast(ptx::smem_addr(tile) + rank * kHalfBytes, &map, {coord}, bar,
+                                            static_cast<uint16_t>((1u << kClusterSize) - 1));
+    ClusterLog& log = logs[blockIdx.x];
+    log.multicast_done = wait_parity(bar, 0);
+    log.multicast_sum = 0;
+    for (int i = 0; i < kMulticastElems; ++i) log.multicast_sum += (i + 1) * static_cast<int>(tile[i]);
+  }
+  ptx::barrier_cluster_arrive_relaxed();
+  ptx::barrier_cluster_wait();
+}
+
+TEST(PtxCluster, MulticastReachesBothCtas) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<ClusterLog> logs(kClusterSize * kGridClusters);
+  ManagedArray<float> data(kMulticastElems);
+  ASSERT_TRUE(logs.data() && data.data());
+  int expected = 0;
+  for (int i = 0; i < kMulticastElems; ++i) {
+    data[i] = static_cast<float>(3 * i + 1);
+    expected += (i + 1) * (3 * i + 1);
+  }
+  const std::int64_t extent = kMulticastElems;
+  const int box = kMulticastElems / 2;
+  TensorMapSpec spec;
+  spec.type = TensorMapType::Fp32;
+  spec.base = data.data();
+  spec.extents_elems = {&extent, 1};
+  spec.box_elems = {&box, 1};
+  TensorMap map;
+  const Status status = encode_tensor_map(spec, &map);
+  ASSERT_TRUE(status.ok()) << status.message();
+  launch_clusters(multicast_kernel, map, logs.data());
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    EXPECT_TRUE(logs[i].multicast_done) << "CTA " << i;
+    EXPECT_EQ(logs[i].multicast_sum, expected) << "CTA " << i;
+  }
+}
+
+}  // namespace
+}  // namespace hopper_gemm

@@ -1,0 +1,163 @@
+// Verification must fail for every way of being wrong that it claims to see, on the GPU as on the host.
+
+#include <cuda_bf16.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "device_buffer.hpp"
+#include "require_hopper.hpp"
+#include "registry.hpp"
+#include "verify/fill.hpp"
+#include "verify/reference.hpp"
+#include "verify/verify.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+constexpr GemmShape kShape = {96, 96, 136};  // square, so that a transposed output has the right shape
+
+using Launch = std::function<Status(const GemmArgs&, cudaStream_t)>;
+
+Status launch_correct(const GemmArgs& args, cudaStream_t stream) { return find_kernel("1")->launch(args, stream); }
+
+// The correct kernel, then one element of D overwritten.
+Launch with_element(int row, int col, float value) {
+  return [=](const GemmArgs& args, cudaStream_t stream) -> Status {
+    HG_RETURN_IF_ERROR(launch_correct(args, stream));
+    const __nv_bfloat16 element = __float2bfloat16(value);
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(args.d + row * args.ldd + col, &element, sizeof(element),
+                                            cudaMemcpyHostToDevice, stream));
+    return {};
+  };
+}
+
+VerifyReport verify(const Launch& launch) {
+  const std::vector<VerifyTarget> targets = {{"target", launch}};
+  std::vector<VerifyReport> reports;
+  const Status status = verify_targets(kShape, targets, {.seed = 7, .timeout_seconds = 20}, &reports);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return reports.at(0);
+}
+
+void expect_caught(const Launch& launch, const std::string& detail) {
+  const VerifyReport report = verify(launch);
+  EXPECT_FALSE(report.verified);
+  EXPECT_NE(report.detail.find(detail), std::string::npos) << report.detail;
+}
+
+TEST(Verify, PassesACorrectKernel) {
+  HG_SKIP_WITHOUT_HOPPER();
+  const VerifyReport report = verify(launch_correct);
+  EXPECT_TRUE(report.verified) << report.detail;
+}
+
+TEST(Verify, CatchesANan) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(with_element(95, 95, std::numeric_limits<float>::quiet_NaN()), "1 of 9216 elements are wrong (1 NaN)");
+}
+
+TEST(Verify, CatchesOneWrongElement) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(with_element(3, 40, 300), "the first, D[3, 40], is 300");
+}
+
+TEST(Verify, CatchesATransposedOutput) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(
+      [](GemmArgs args, cudaStream_t stream) {
+        std::swap(args.a, args.b);  // B·A^T is D^T
+        return launch_correct(args, stream);
+      },
+      "elements are wrong (0 NaN)");
+}
+
+TEST(Verify, CatchesAnOutputThatIsNotWritten) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught([](const GemmArgs&, cudaStream_t) { return Status(); }, "9216 of 9216 elements are wrong (9216 NaN)");
+}
+
+TEST(Verify, CatchesAWriteBehindTheRow) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(with_element(5, kShape.n, 0), "1 elements outside D were overwritten");
+}
+
+TEST(Verify, CatchesAWriteBeforeTheMatrix) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(with_element(0, -1, 0), "1 elements outside D were overwritten");
+}
+
+TEST(Verify, CatchesRunsThatDiffer) {
+  HG_SKIP_WITHOUT_HOPPER();
+  int runs = 0;
+  expect_caught(
+      [&runs](const GemmArgs& args, cudaStream_t stream) {
+        ++runs;
+        return runs % 2 == 1 ? launch_correct(args, stream) : with_element(0, 0, 77)(args, stream);
+      },
+      "two runs on the same operands differ in 1 elements");
+}
+
+TEST(Verify, ReportsALaunchThatFails) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught([](const GemmArgs&, cudaStream_t) { return unsupported("not today"); }, "not today");
+}
+
+TEST(Reference, DeviceMatchesHost) {
+  HG_SKIP_WITHOUT_HOPPER();
+  constexpr GemmShape kOdd = {70, 129, 45};
+  constexpr std::int64_t kPitch = 47;
+  DeviceBuffer<__nv_bfloat16> a;
+  DeviceBuffer<__nv_bfloat16> b;
+  DeviceBuffer<double> ref;
+  ASSERT_TRUE(a.allocate(kOdd.m * kPitch).ok());
+  ASSERT_TRUE(b.allocate(kOdd.n * kPitch).ok());
+  ASSERT_TRUE(ref.allocate(kOdd.m * kOdd.n).ok());
+  ASSERT_TRUE(fill_matrix(a.data(), kOdd.m, kOdd.k, kPitch, DataKind::Integers, 1, nullptr).ok());
+  ASSERT_TRUE(fill_matrix(b.data(), kOdd.n, kOdd.k, kPitch, DataKind::Integers, 2, nullptr).ok());
+  const GemmArgs device_args = {kOdd, a.data(), kPitch, b.data(), kPitch, nullptr, 0};
+  ASSERT_TRUE(reference_gemm_device(device_args, ref.data(), nullptr).ok());
+
+  std::vector<__nv_bfloat16> host_a(static_cast<std::size_t>(a.size()));
+  std::vector<__nv_bfloat16> host_b(static_cast<std::size_t>(b.size()));
+  std::vector<double> device_ref(static_cast<std::size_t>(ref.size()));
+  std::vector<double> host_ref(device_ref.size());
+  ASSERT_EQ(cudaMemcpy(host_a.data(), a.data(), a.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(host_b.data(), b.data(), b.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(device_ref.data(), ref.data(), ref.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
+  reference_gemm_host({kOdd, host_a.data(), kPitch, host_b.data(), kPitch, nullptr, 0}, host_ref.data());
+  EXPECT_EQ(device_ref, host_ref);
+}
+
+TEST(Fill, IntegersAreSparseSignsAndPaddingIsNan) {
+  HG_SKIP_WITHOUT_HOPPER();
+  constexpr std::int64_t kRows = 64;
+  constexpr std::int64_t kCols = 4096;
+  constexpr std::int64_t kPitch = 4104;
+  DeviceBuffer<__nv_bfloat16> data;
+  ASSERT_TRUE(data.allocate(kRows * kPitch).ok());
+  ASSERT_TRUE(fill_matrix(data.data(), kRows, kCols, kPitch, DataKind::Integers, 3, nullptr).ok());
+  std::vector<__nv_bfloat16> host(static_cast<std::size_t>(data.size()));
+  ASSERT_EQ(cudaMemcpy(host.data(), data.data(), data.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
+  double nonzero = 0;
+  double sum = 0;
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    const float value = __bfloat162float(host[static_cast<std::size_t>(i)]);
+    if (i % kPitch >= kCols) {
+      ASSERT_TRUE(std::isnan(value)) << i;
+      continue;
+    }
+    ASSERT_TRUE(value == 0 || value == 1 || value == -1) << value;
+    nonzero += value != 0 ? 1 : 0;
+    sum += static_cast<double>(value);
+  }
+  EXPECT_NEAR(nonzero / (kRows * kCols), integer_density(kCols), 0.01);
+  EXPECT_NEAR(sum / (kRows * kCols), 0, 0.01);
+}
+
+}  // namespace
+}  // namespace hopper_gemm

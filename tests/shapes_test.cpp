@@ -1,0 +1,90 @@
+#include "benchmark/shapes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace hopper_gemm {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Shapes, ParsesThreeExtents) {
+  GemmShape shape{};
+  ASSERT_TRUE(parse_shape("--shape", "1x257x264", &shape).ok());
+  EXPECT_EQ(shape, (GemmShape{1, 257, 264}));
+  ASSERT_TRUE(parse_shape("--shape", "2147483647x1x1", &shape).ok());
+  EXPECT_EQ(shape.m, std::numeric_limits<int>::max());
+}
+
+struct BadShape {
+  const char* text;
+  const char* reason;
+};
+
+class BadShapes : public ::testing::TestWithParam<BadShape> {};
+
+TEST_P(BadShapes, AreOneSentenceNamingTheArgument) {
+  GemmShape shape{};
+  const Status status = parse_shape("--shape", GetParam().text, &shape);
+  ASSERT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr(std::string("--shape got '")));
+  EXPECT_THAT(status.message(), HasSubstr(GetParam().reason));
+  EXPECT_EQ(status.message().find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadShapes,
+                         ::testing::Values(BadShape{"0x1x1", "'0' for M"}, BadShape{"1x-1x1", "'-1' for N"},
+                                           BadShape{"1x1xk", "'k' for K"}, BadShape{"1x1x", "'' for K"},
+                                           BadShape{"1x+1x1", "'+1' for N"}, BadShape{" 1x1x1", "' 1' for M"},
+                                           BadShape{"2147483648x1x1", "1 to 2147483647"},
+                                           BadShape{"1x99999999999999999999x1", "for N"},
+                                           BadShape{"1x1.5x1", "'1.5' for N"}, BadShape{"1x1", "not MxNxK"},
+                                           BadShape{"1x1x1x1", "not MxNxK"}, BadShape{"", "not MxNxK"},
+                                           BadShape{"64", "not MxNxK"}));
+
+TEST(Shapes, SizeIsASquare) {
+  GemmShape shape{};
+  ASSERT_TRUE(parse_size("--size", "4096", &shape).ok());
+  EXPECT_EQ(shape, (GemmShape{4096, 4096, 4096}));
+  EXPECT_THAT(parse_size("--size", "-8", &shape).message(), HasSubstr("--size got '-8'"));
+}
+
+TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {
+  const LeadingDimensions ld = make_leading_dimensions({17, 8193, 60});
+  EXPECT_EQ(ld.a, 64);
+  EXPECT_EQ(ld.b, 64);
+  EXPECT_EQ(ld.d, 8200);
+  EXPECT_EQ(make_leading_dimensions({1, 8, 4096}).a, 4096);
+  EXPECT_EQ(make_leading_dimensions({1, std::numeric_limits<int>::max(), 8}).d, std::int64_t{1} << 31);
+}
+
+TEST(Shapes, SuitesHoldWhatEveryKernelTakes) {
+  for (const char* name : {"squares", "llm", "ragged"}) {
+    std::vector<GemmShape> shapes;
+    ASSERT_TRUE(find_suite(name, &shapes).ok()) << name;
+    EXPECT_GE(shapes.size(), 6U);
+    for (const GemmShape& shape : shapes) {
+      EXPECT_EQ(shape.k % 8, 0) << to_string(shape);
+      EXPECT_GE(shape.m, 1);
+      EXPECT_GE(shape.n, 1);
+    }
+  }
+}
+
+TEST(Shapes, UnknownSuiteNamesTheSuites) {
+  std::vector<GemmShape> shapes;
+  const Status status = find_suite("cubes", &shapes);
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("squares, llm and ragged"));
+}
+
+TEST(Shapes, FlopsDoNotOverflow) {
+  EXPECT_EQ(gemm_flops({8192, 8192, 8192}), 1099511627776.0);
+  EXPECT_GT(gemm_flops({2147483647, 2147483647, 2147483647}), 1.9e28);
+}
+
+}  // namespace
+}  // namespace hopper_gemm
