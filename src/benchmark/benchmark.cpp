@@ -20,8 +20,8 @@ std::optional<double> median_of(std::span<const Sample> samples, std::optional<d
 std::string_view to_string(Mode mode) { return mode == Mode::Burst ? "burst" : "sustained"; }
 
 SampleTiming sample_timing(Mode mode) {
-  return mode == Mode::Burst ? SampleTiming{.warm_up_ms = 4, .timed_ms = 4}
-                             : SampleTiming{.warm_up_ms = 150, .timed_ms = 150};
+  return mode == Mode::Burst ? SampleTiming{.idle_ms = 50, .warm_up_ms = 4, .timed_ms = 4}
+                             : SampleTiming{.idle_ms = 0, .warm_up_ms = 150, .timed_ms = 150};
 }
 
 Measurement aggregate(std::span<const Sample> samples) {

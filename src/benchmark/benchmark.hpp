@@ -23,14 +23,17 @@ enum class Mode {
 /// "burst" or "sustained".
 std::string_view to_string(Mode mode);
 
-/// The lengths of a sample's two parts, in milliseconds. The warm-up runs right before the timed part, by the same
-/// contestant: the heat and the clock that it starts from are its own.
+/// The lengths of a sample's parts, in milliseconds. The GPU idles first where the contestant before must not be felt:
+/// its power controller remembers a few tens of milliseconds, and a burst that follows another without a pause runs at
+/// the sustained clock. The warm-up runs right before the timed part, by the same contestant: the heat and the clock
+/// that it starts from are its own.
 struct SampleTiming {
+  double idle_ms;
   double warm_up_ms;
   double timed_ms;
 };
 
-/// 4 + 4 ms in burst, 150 + 150 ms in sustained mode.
+/// 50 ms idle and 4 + 4 ms in burst, 150 + 150 ms without a pause in sustained mode.
 SampleTiming sample_timing(Mode mode);
 
 /// One reading of one contestant. The optional values are empty without NVML.

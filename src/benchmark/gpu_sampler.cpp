@@ -133,6 +133,7 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   // The energy counter moves in steps of up to 100 ms, which tells nothing of a burst.
   const bool read_energy = nvml_ != nullptr && mode == Mode::Sustained;
 
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
   const std::optional<double> joules_before = read_energy ? nvml_->total_energy_joules() : std::nullopt;
   const Clock::time_point begin = Clock::now();
   HG_RETURN_IF_ERROR(replay(contestant, warm_up_replays));

@@ -70,7 +70,7 @@ class CudaSession : public Session {
       if (!contestants_[i].verifiable) continue;
       indices.push_back(i);
       targets.push_back({display_name(i), [this, i, &refused](const GemmArgs& args, cudaStream_t stream) {
-                           const Status status = launches_[i](args, stream);
+                           Status status = launches_[i](args, stream);
                            refused[i] = status.code() == StatusCode::Unsupported;
                            return status;
                          }});
@@ -105,7 +105,7 @@ class CudaSession : public Session {
   }
 
   Status sample(std::size_t contestant, Mode mode, Sample* sample) override {
-    const Status status = sampler_->sample(sampler_numbers_[contestant], mode, sample);
+    Status status = sampler_->sample(sampler_numbers_[contestant], mode, sample);
     if (status.ok()) return status;
     return {status.code(), fmt::format("{} at {}: {}", display_name(contestant), to_string(request_.shape),
                                        status.message())};

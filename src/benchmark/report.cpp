@@ -100,7 +100,7 @@ Json fields(const RunInfo& run, const ResultRow& row) {
 std::string csv_cell(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
-  const std::string text = value.get<std::string>();
+  std::string text = value.get<std::string>();
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -234,7 +234,7 @@ Status write_file(std::string_view argument, const std::string& path, std::strin
   const bool written = write_all(file, content);
   const bool closed = close(file) == 0;
   if (written && closed && rename(temporary.c_str(), path.c_str()) == 0) return {};
-  const Status failed = not_writable(argument, path, std::strerror(errno));
+  Status failed = not_writable(argument, path, std::strerror(errno));
   unlink(temporary.c_str());
   return failed;
 }

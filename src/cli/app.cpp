@@ -223,7 +223,7 @@ class Run {
 
   Status measure_shape(const GemmShape& shape) {
     std::unique_ptr<Session> session;
-    const Status status = use_session(shape, &session);
+    Status status = use_session(shape, &session);
     if (status.code() == StatusCode::Timeout) abandon(std::move(session));
     return status;
   }

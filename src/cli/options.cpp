@@ -26,7 +26,7 @@ numbers are the ladder; ceiling is wgmma without any loads, the speed of light o
 written 4-8; all is everything. 0 and ceiling are always measured too, for the percentages.
 
 Method: every version is first verified against an fp64 product. Then all take turns in random order, several rounds;
-a sample is 4 ms of warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches are captured into CUDA
+a sample is 50 ms of rest, 4 ms of warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches are captured into CUDA
 graphs of about 4 ms and replayed, so that the time to launch from the host does not enter. Operands rotate over at
 least three times the L2 cache. Clock and power come from NVML, power in sustained mode only.
 

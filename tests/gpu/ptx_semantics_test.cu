@@ -220,9 +220,9 @@ constexpr int kBoxN = 2;  // extent of the box in each further dimension
 template <int kDims>
 constexpr int kBoxElems = kBox0 << (kDims - 1);
 
-// Where the box starts. It reaches over the edge in dimensions 0 and 4, and all differ: mixed up, they would
-// be noticed.
-constexpr int kBoxStart[5] = {8, 1, 2, 0, -1};
+// Where the box starts. It reaches over the far edge in dimensions 0 and 4, and all differ: mixed up, they would be
+// noticed. (A load may also start before the near edge; a store may not.)
+constexpr int kBoxStart[5] = {8, 1, 2, 0, 3};
 
 template <int kDims>
 struct Coords {
