@@ -44,10 +44,6 @@ NvmlApi working_api() {
     *celsius = sensor == 0 ? 51 : 0;
     return kSuccess;
   };
-  api.nvmlDeviceGetPowerUsage = [](NvmlApi::Device, unsigned int* milliwatts) {
-    *milliwatts = 698500;
-    return kSuccess;
-  };
   return api;
 }
 
@@ -71,7 +67,6 @@ TEST(Nvml, ReadsInTheUnitsOfItsNames) {
   EXPECT_EQ(nvml->driver_version(), "580.95.05");
   EXPECT_EQ(nvml->sm_clock_mhz(), 1605);
   EXPECT_EQ(nvml->temperature_celsius(), 51);
-  EXPECT_EQ(nvml->power_watts(), 698.5);
   EXPECT_EQ(nvml->total_energy_joules(), 9000.5);
   nvml.reset();
   EXPECT_EQ(shutdowns, 1);

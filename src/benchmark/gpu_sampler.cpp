@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "benchmark/energy_meter.hpp"
 #include "benchmark/shapes.hpp"
 #include "cuda_check.hpp"
 #include "watchdog.hpp"
@@ -25,13 +26,6 @@ int times_to_fill(double wanted_ms, double each_ms, int most) {
 int replays_to_fill(double wanted_ms, double graph_ms) {
   constexpr int kMaxReplays = 100000;
   return times_to_fill(wanted_ms, graph_ms, kMaxReplays);
-}
-
-// The mean power between two readings of the energy counter; empty unless both could be read.
-std::optional<double> mean_watts(std::optional<double> joules_before, std::optional<double> joules_after,
-                                 double seconds) {
-  if (!joules_before || !joules_after) return std::nullopt;
-  return (*joules_after - *joules_before) / seconds;
 }
 
 }  // namespace
@@ -125,30 +119,36 @@ Status GpuSampler::add(const Launch& launch) {
   return time_replays(contestant, 1, &contestants_.back().graph_ms);
 }
 
+void GpuSampler::read_sensors(double middle_ms, Mode mode, Sample* sample) {
+  constexpr std::chrono::milliseconds kPollInterval(1);
+  const Clock::time_point begin = Clock::now();
+  const auto elapsed_ms = [begin] { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); };
+  EnergyMeter energy;
+  // Well past the expected end nothing is left to read: a kernel that hangs is the watchdog's business.
+  while (cudaEventQuery(stop_) == cudaErrorNotReady && elapsed_ms() < 4 * middle_ms) {
+    if (!sample->sm_clock_mhz && elapsed_ms() >= middle_ms) sample->sm_clock_mhz = nvml_->sm_clock_mhz();
+    if (const std::optional<double> joules = nvml_->total_energy_joules()) energy.read(elapsed_ms() / 1e3, *joules);
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  // A burst is over before the counter has moved twice.
+  if (mode == Mode::Sustained) sample->watts = energy.mean_watts();
+}
+
 Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   const Contestant& contestant = contestants_[index];
   const SampleTiming timing = sample_timing(mode);
   const int warm_up_replays = replays_to_fill(timing.warm_up_ms, contestant.graph_ms);
   const int timed_replays = replays_to_fill(timing.timed_ms, contestant.graph_ms);
-  // The energy counter moves in steps of up to 100 ms, which tells nothing of a burst.
-  const bool read_energy = nvml_ != nullptr && mode == Mode::Sustained;
 
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
-  const std::optional<double> joules_before = read_energy ? nvml_->total_energy_joules() : std::nullopt;
-  const Clock::time_point begin = Clock::now();
   HG_RETURN_IF_ERROR(replay(contestant, warm_up_replays));
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(start_, stream_));
   HG_RETURN_IF_ERROR(replay(contestant, timed_replays));
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(stop_, stream_));
   if (nvml_ != nullptr) {
-    const double middle_ms = (warm_up_replays + timed_replays / 2.0) * contestant.graph_ms;
-    std::this_thread::sleep_until(begin + std::chrono::duration_cast<Clock::duration>(
-                                              std::chrono::duration<double, std::milli>(middle_ms)));
-    sample->sm_clock_mhz = nvml_->sm_clock_mhz();
+    read_sensors((warm_up_replays + timed_replays / 2.0) * contestant.graph_ms, mode, sample);
   }
   HG_RETURN_IF_ERROR(wait(double{1} * (warm_up_replays + timed_replays) * contestant.launches));
-  const std::chrono::duration<double> lasted = Clock::now() - begin;
-  if (read_energy) sample->watts = mean_watts(joules_before, nvml_->total_energy_joules(), lasted.count());
   if (nvml_ != nullptr) sample->temperature_c = nvml_->temperature_celsius();
 
   float elapsed_ms = 0;

@@ -34,7 +34,6 @@ Status load_nvml(const char* library, NvmlApi* api) {
   HG_RETURN_IF_ERROR(
       look_up(handle, "nvmlDeviceGetTotalEnergyConsumption", &api->nvmlDeviceGetTotalEnergyConsumption));
   HG_RETURN_IF_ERROR(look_up(handle, "nvmlDeviceGetTemperature", &api->nvmlDeviceGetTemperature));
-  HG_RETURN_IF_ERROR(look_up(handle, "nvmlDeviceGetPowerUsage", &api->nvmlDeviceGetPowerUsage));
   return {};
 }
 
@@ -72,12 +71,6 @@ std::optional<double> Nvml::temperature_celsius() const {
   unsigned int temperature = 0;
   if (api_.nvmlDeviceGetTemperature(device_, kTemperatureGpu, &temperature) != kSuccess) return std::nullopt;
   return temperature;
-}
-
-std::optional<double> Nvml::power_watts() const {
-  unsigned int milliwatts = 0;
-  if (api_.nvmlDeviceGetPowerUsage(device_, &milliwatts) != kSuccess) return std::nullopt;
-  return milliwatts / 1e3;
 }
 
 std::optional<double> Nvml::total_energy_joules() const {

@@ -28,8 +28,6 @@ struct NvmlApi {
   Return (*nvmlDeviceGetTotalEnergyConsumption)(Device device, unsigned long long* energy) = nullptr;
   /// sensor: nvmlTemperatureSensors_t; degrees Celsius.
   Return (*nvmlDeviceGetTemperature)(Device device, int sensor, unsigned int* temperature) = nullptr;
-  /// Milliwatts.
-  Return (*nvmlDeviceGetPowerUsage)(Device device, unsigned int* power) = nullptr;
 };
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
@@ -49,8 +47,7 @@ class Nvml {
   std::optional<std::string> driver_version() const;
   std::optional<double> sm_clock_mhz() const;
   std::optional<double> temperature_celsius() const;
-  /// The driver's own average, over up to a second on some GPUs: prefer a difference of total_energy_joules.
-  std::optional<double> power_watts() const;
+  /// A counter that moves in steps, see EnergyMeter.
   std::optional<double> total_energy_joules() const;
 
  private:

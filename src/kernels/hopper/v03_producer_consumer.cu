@@ -33,7 +33,9 @@ struct Config {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  static constexpr int kNumStages = 3;
+  // Two CTAs of two stages keep four K blocks in flight on an SM. More would let the CTAs of a wave drift apart along
+  // K until they no longer find each other's tiles in L2.
+  static constexpr int kNumStages = 2;
   static constexpr int kNumConsumerThreads = kWarpgroupThreads;
   static constexpr int kNumThreads = kNumConsumerThreads + kWarpThreads;
   static constexpr int kFullArrivals = 1;  // the producer's thread, which also announces the bytes
