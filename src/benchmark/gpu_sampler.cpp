@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "benchmark/energy_meter.hpp"
+#include "benchmark/sensor_log.hpp"
 #include "benchmark/shapes.hpp"
 #include "cuda_check.hpp"
 #include "watchdog.hpp"
@@ -119,21 +119,6 @@ Status GpuSampler::add(const Launch& launch) {
   return time_replays(contestant, 1, &contestants_.back().graph_ms);
 }
 
-void GpuSampler::read_sensors(double middle_ms, Mode mode, Sample* sample) {
-  constexpr std::chrono::milliseconds kPollInterval(1);
-  const Clock::time_point begin = Clock::now();
-  const auto elapsed_ms = [begin] { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); };
-  EnergyMeter energy;
-  // Well past the expected end nothing is left to read: a kernel that hangs is the watchdog's business.
-  while (cudaEventQuery(stop_) == cudaErrorNotReady && elapsed_ms() < 4 * middle_ms) {
-    if (!sample->sm_clock_mhz && elapsed_ms() >= middle_ms) sample->sm_clock_mhz = nvml_->sm_clock_mhz();
-    if (const std::optional<double> joules = nvml_->total_energy_joules()) energy.read(elapsed_ms() / 1e3, *joules);
-    std::this_thread::sleep_for(kPollInterval);
-  }
-  // A burst is over before the counter has moved twice.
-  if (mode == Mode::Sustained) sample->watts = energy.mean_watts();
-}
-
 Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   const Contestant& contestant = contestants_[index];
   const SampleTiming timing = sample_timing(mode);
@@ -141,19 +126,23 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   const int timed_replays = replays_to_fill(timing.timed_ms, contestant.graph_ms);
 
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
+  SensorLog log(nvml_);
   HG_RETURN_IF_ERROR(replay(contestant, warm_up_replays));
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(start_, stream_));
   HG_RETURN_IF_ERROR(replay(contestant, timed_replays));
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(stop_, stream_));
-  if (nvml_ != nullptr) {
-    read_sensors((warm_up_replays + timed_replays / 2.0) * contestant.graph_ms, mode, sample);
-  }
   HG_RETURN_IF_ERROR(wait(double{1} * (warm_up_replays + timed_replays) * contestant.launches));
-  if (nvml_ != nullptr) sample->temperature_c = nvml_->temperature_celsius();
+  const Clock::time_point end = Clock::now();
+  const std::span<const SensorReading> readings = log.stop();
 
   float elapsed_ms = 0;
   HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed_ms, start_, stop_));
   sample->seconds = double{elapsed_ms} / 1e3 / timed_replays / contestant.launches;
+  const auto timed = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<float, std::milli>(elapsed_ms));
+  sample->sm_clock_mhz = clock_within(readings, end - timed, end);
+  // A burst is over before the energy counter has moved twice, and what it shows includes the rest before.
+  if (mode == Mode::Sustained) sample->watts = mean_watts(readings);
+  if (nvml_ != nullptr) sample->temperature_c = nvml_->temperature_celsius();
   return {};
 }
 

@@ -55,8 +55,6 @@ class GpuSampler : public Sampler {
   Status time_replays(const Contestant& contestant, int replays, double* elapsed_ms);
   Status replay(const Contestant& contestant, int replays);
   Status wait(double launches);
-  /// Reads clock and energy while the enqueued sample runs; its timed part is half done about `middle_ms` from now.
-  void read_sensors(double middle_ms, Mode mode, Sample* sample);
 
   std::vector<GemmArgs> sets_;
   cudaStream_t stream_;

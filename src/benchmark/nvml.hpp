@@ -47,7 +47,7 @@ class Nvml {
   std::optional<std::string> driver_version() const;
   std::optional<double> sm_clock_mhz() const;
   std::optional<double> temperature_celsius() const;
-  /// A counter that moves in steps, see EnergyMeter.
+  /// A counter that moves in steps, see mean_watts.
   std::optional<double> total_energy_joules() const;
 
  private:
