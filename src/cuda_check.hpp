@@ -9,7 +9,8 @@
 
 namespace hopper_gemm {
 
-/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)". Out-of-memory keeps its own code.
+/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)". Out-of-memory keeps its own
+/// code.
 inline Status cuda_status(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
   const StatusCode code =

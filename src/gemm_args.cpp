@@ -26,10 +26,12 @@ Status check_operand(const Operand& operand) {
                             std::to_string(operand.row_elems) + " elements");
   }
   if (operand.leading_dimension % kTmaAlignmentElems != 0) {
-    return unsupported(ld_name + " = " + ld + " is not a multiple of 8: TMA needs row pitches of whole 16 bytes");
+    return unsupported(ld_name + " = " + ld +
+                       " is not a multiple of 8: TMA needs row pitches of whole 16 bytes");
   }
   if (operand.leading_dimension >= kMaxPitchBytes / static_cast<std::int64_t>(sizeof(__nv_bfloat16))) {
-    return unsupported(ld_name + " = " + ld + " is a row pitch of 2^40 bytes or more, which TMA cannot address");
+    return unsupported(ld_name + " = " + ld +
+                       " is a row pitch of 2^40 bytes or more, which TMA cannot address");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % 16 != 0) {
     return unsupported(name + " is not 16-byte aligned, as TMA needs it");
@@ -42,11 +44,12 @@ Status check_operand(const Operand& operand) {
 Status check_tma_gemm(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
   if (m < 1 || n < 1 || k < 1) {
-    return invalid_argument("M, N and K must be at least 1, not " + std::to_string(m) + ", " + std::to_string(n) +
-                            " and " + std::to_string(k));
+    return invalid_argument("M, N and K must be at least 1, not " + std::to_string(m) + ", " +
+                            std::to_string(n) + " and " + std::to_string(k));
   }
   if (k % kTmaAlignmentElems != 0) {
-    return unsupported("K = " + std::to_string(k) + " is not a multiple of 8: the kernels read rows in whole 16-byte units");
+    return unsupported("K = " + std::to_string(k) +
+                       " is not a multiple of 8: the kernels read rows in whole 16-byte units");
   }
   HG_RETURN_IF_ERROR(check_operand({"A", "lda", args.a, args.lda, k}));
   HG_RETURN_IF_ERROR(check_operand({"B", "ldb", args.b, args.ldb, k}));

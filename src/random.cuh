@@ -5,8 +5,10 @@
 namespace hopper_gemm {
 
 /// 64 well-mixed bits for each index: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-/// Generators", 2014) entered at position `index` of its sequence, so that threads draw independently of each other.
-__device__ __forceinline__ cuda::std::uint64_t random_bits(cuda::std::uint64_t seed, cuda::std::uint64_t index) {
+/// Generators", 2014) entered at position `index` of its sequence, so that threads draw independently of each
+/// other.
+__device__ __forceinline__ cuda::std::uint64_t random_bits(cuda::std::uint64_t seed,
+                                                           cuda::std::uint64_t index) {
   cuda::std::uint64_t z = seed * 0xD1342543DE82EF95ULL + (index + 1) * 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;

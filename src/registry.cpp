@@ -11,14 +11,15 @@ namespace {
 constexpr ComputeCapability kHopper = {9, 0};
 
 constexpr std::array kHopperLadder = {
-    KernelInfo{"1", "tma_wgmma", "TMA tiles into swizzled shared memory, wgmma m64n64k16, one warpgroup", kHopper,
-               v01::can_implement, v01::launch},
+    KernelInfo{"1", "tma_wgmma", "TMA tiles into swizzled shared memory, wgmma m64n64k16, one warpgroup",
+               kHopper, v01::can_implement, v01::launch},
     KernelInfo{"2", "large_tile", "128x128 tile, wgmma m64n128k16: more operations per byte", kHopper,
                v02::can_implement, v02::launch},
-    KernelInfo{"3", "producer_consumer", "a producer warpgroup keeps a ring of stages filled for a consumer", kHopper,
-               v03::can_implement, v03::launch},
-    KernelInfo{"4", "two_consumers", "128x256 tile over two consumer warpgroups, registers moved by setmaxnreg",
-               kHopper, v04::can_implement, v04::launch},
+    KernelInfo{"3", "producer_consumer", "a producer warpgroup keeps a ring of stages filled for a consumer",
+               kHopper, v03::can_implement, v03::launch},
+    KernelInfo{"4", "two_consumers",
+               "128x256 tile over two consumer warpgroups, registers moved by setmaxnreg", kHopper,
+               v04::can_implement, v04::launch},
 };
 
 }  // namespace

@@ -23,14 +23,14 @@ struct ComputeCapability {
 
 /// One rung of a ladder. `matmul`, the tests and the README all read the same table.
 struct KernelInfo {
-  std::string_view version;  ///< what the user types: "1"
-  std::string_view name;     ///< "tma_wgmma"
-  std::string_view idea;     ///< the one change against the version before, a short clause
+  std::string_view version;              ///< what the user types: "1"
+  std::string_view name;                 ///< "tma_wgmma"
+  std::string_view idea;                 ///< the one change against the version before, a short clause
   ComputeCapability compute_capability;  ///< sm_90a code runs on exactly this capability
   /// Ok, or why this kernel refuses `args`. Looks at values only: touches no device memory, needs no GPU.
   Status (*can_implement)(const GemmArgs& args);
-  /// Enqueues D = A·B^T on `stream` and returns without waiting. Checks can_implement first. Allocates nothing,
-  /// so it can be captured into a CUDA graph.
+  /// Enqueues D = A·B^T on `stream` and returns without waiting. Checks can_implement first. Allocates
+  /// nothing, so it can be captured into a CUDA graph.
   Status (*launch)(const GemmArgs& args, cudaStream_t stream);
 };
 
@@ -40,12 +40,12 @@ std::span<const KernelInfo> hopper_ladder();
 /// The kernel with that version, or nullptr.
 const KernelInfo* find_kernel(std::string_view version);
 
-/// The wgmma ceiling: executes the multiply instructions of a GEMM of `shape`, in whole 128x256x64 blocks dealt evenly
-/// to one CTA per SM, from shared memory that is filled once. It loads nothing afterwards and what it computes is no
-/// product: it measures the tensor cores' own rate, which power limits, so that `operands` should hold the data that
-/// the GEMM is measured on. Needs sm_90.
-/// `sm_count`: the GPU's number of SMs. `operands`: wgmma_ceiling_operand_elems() values, 16-byte aligned device
-/// memory. `sink`: device memory of wgmma_ceiling_sink_elems(sm_count) floats.
+/// The wgmma ceiling: executes the multiply instructions of a GEMM of `shape`, in whole 128x256x64 blocks
+/// dealt evenly to one CTA per SM, from shared memory that is filled once. It loads nothing afterwards and
+/// what it computes is no product: it measures the tensor cores' own rate, which power limits, so that
+/// `operands` should hold the data that the GEMM is measured on. Needs sm_90. `sm_count`: the GPU's number of
+/// SMs. `operands`: wgmma_ceiling_operand_elems() values, 16-byte aligned device memory. `sink`: device
+/// memory of wgmma_ceiling_sink_elems(sm_count) floats.
 Status launch_wgmma_ceiling(GemmShape shape, int sm_count, const __nv_bfloat16* operands, float* sink,
                             cudaStream_t stream);
 

@@ -55,8 +55,8 @@ CUtensorMapL2promotion driver_l2_promotion(L2Promotion promotion) {
 }
 
 Status bad_dimension(const char* what, std::size_t dimension, std::int64_t value, const std::string& rule) {
-  return invalid_argument("tensor map: " + std::string(what) + " of dimension " + std::to_string(dimension) + " is " +
-                          std::to_string(value) + ", but must be " + rule);
+  return invalid_argument("tensor map: " + std::string(what) + " of dimension " + std::to_string(dimension) +
+                          " is " + std::to_string(value) + ", but must be " + rule);
 }
 
 Status check_spec(const TensorMapSpec& spec) {
@@ -66,7 +66,8 @@ Status check_spec(const TensorMapSpec& spec) {
   }
   if (spec.strides_bytes.size() != rank - 1 || spec.box_elems.size() != rank) {
     return invalid_argument("tensor map: a tensor of rank " + std::to_string(rank) + " takes " +
-                            std::to_string(rank - 1) + " strides and " + std::to_string(rank) + " box extents");
+                            std::to_string(rank - 1) + " strides and " + std::to_string(rank) +
+                            " box extents");
   }
   if (spec.base == nullptr) return invalid_argument("tensor map: the base address is null");
   if (std::bit_cast<std::uintptr_t>(spec.base) % kAlignmentBytes != 0) {
@@ -103,8 +104,8 @@ DriverEntryPoint find_tensor_map_encoder() {
   cudaDriverEntryPointQueryResult query = cudaDriverEntryPointSymbolNotFound;
   void* function = nullptr;
 #if CUDART_VERSION >= 12050
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kFirstDriverWithTma,
-                                                             cudaEnableDefault, &query);
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
+                                                             kFirstDriverWithTma, cudaEnableDefault, &query);
 #else
   const cudaError_t error =
       cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &query);
@@ -115,7 +116,8 @@ DriverEntryPoint find_tensor_map_encoder() {
 
 Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point) {
   if (entry_point.function != nullptr) return {};
-  if (entry_point.driver_version == 0) return unsupported("no NVIDIA driver is installed, so TMA cannot be set up");
+  if (entry_point.driver_version == 0)
+    return unsupported("no NVIDIA driver is installed, so TMA cannot be set up");
   const int version = entry_point.driver_version;
   return unsupported("the installed NVIDIA driver (CUDA " + std::to_string(version / 1000) + "." +
                      std::to_string(version % 1000 / 10) +
@@ -137,8 +139,8 @@ Status encode_tensor_map_with(TensorMapEncodeFn encode, const TensorMapSpec& spe
   }
   CUtensorMap encoded{};
   const CUresult result = encode(
-      &encoded, driver_type(spec.type), static_cast<cuuint32_t>(rank), const_cast<void*>(spec.base), extents.data(),
-      strides_bytes.data(), box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+      &encoded, driver_type(spec.type), static_cast<cuuint32_t>(rank), const_cast<void*>(spec.base),
+      extents.data(), strides_bytes.data(), box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
       driver_swizzle(spec.swizzle), driver_l2_promotion(spec.l2_promotion),
       spec.oob_fill == OobFill::Zeros ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
                                       : CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);

@@ -13,7 +13,8 @@ Status wait_with_watchdog(cudaStream_t stream, double seconds) {
   // Sleeping costs tens of microseconds of latency, so spin while the work may be short.
   constexpr auto kSpinTime = std::chrono::milliseconds(20);
   const auto start = Clock::now();
-  const auto deadline = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto deadline =
+      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   for (;;) {
     const cudaError_t state = cudaStreamQuery(stream);
     if (state != cudaErrorNotReady) return cuda_status(state, "waiting for the GPU");

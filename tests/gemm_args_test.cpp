@@ -47,13 +47,15 @@ TEST(CheckTmaGemm, RefusesKOffTheGrid) {
 TEST(CheckTmaGemm, NamesTheLeadingDimension) {
   GemmArgs args = valid_args();
   args.lda = 64;
-  expect_status(args, StatusCode::InvalidArgument, "lda = 64 is shorter than a row of A, which has 72 elements");
+  expect_status(args, StatusCode::InvalidArgument,
+                "lda = 64 is shorter than a row of A, which has 72 elements");
   args = valid_args();
   args.ldb = 76;
   expect_status(args, StatusCode::Unsupported, "ldb = 76 is not a multiple of 8");
   args = valid_args();
   args.ldd = 48;
-  expect_status(args, StatusCode::InvalidArgument, "ldd = 48 is shorter than a row of D, which has 50 elements");
+  expect_status(args, StatusCode::InvalidArgument,
+                "ldd = 48 is shorter than a row of D, which has 50 elements");
   args = valid_args();
   args.lda = std::int64_t{1} << 39;
   expect_status(args, StatusCode::Unsupported, "2^40 bytes or more");

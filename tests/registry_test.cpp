@@ -15,7 +15,7 @@ namespace {
 GemmArgs args_of(GemmShape shape) {
   const auto pointer = [](std::uintptr_t address) { return std::bit_cast<__nv_bfloat16*>(address); };
   const auto pitch = [](int row) { return std::int64_t{row} + 8 - row % 8; };
-  return {shape,           pointer(0x1000),  pitch(shape.k), pointer(0x2000),
+  return {shape,          pointer(0x1000), pitch(shape.k), pointer(0x2000),
           pitch(shape.k), pointer(0x3000), pitch(shape.n)};
 }
 

@@ -17,11 +17,13 @@ SensorReading energy(int milliseconds, double joules) { return {at(milliseconds)
 TEST(MeanWatts, IsEmptyBeforeTheSecondStep) {
   EXPECT_FALSE(mean_watts({}));
   EXPECT_FALSE(mean_watts(std::vector{energy(0, 100), energy(1000, 100)}));
-  EXPECT_FALSE(mean_watts(std::vector{energy(0, 100), energy(1000, 100), energy(2000, 170), energy(3000, 170)}));
+  EXPECT_FALSE(
+      mean_watts(std::vector{energy(0, 100), energy(1000, 100), energy(2000, 170), energy(3000, 170)}));
 }
 
 TEST(MeanWatts, CountsFromStepToStep) {
-  EXPECT_EQ(mean_watts(std::vector{energy(0, 100), energy(2000, 170), energy(3000, 170), energy(4000, 310)}), 70);
+  EXPECT_EQ(mean_watts(std::vector{energy(0, 100), energy(2000, 170), energy(3000, 170), energy(4000, 310)}),
+            70);
 }
 
 // A constant 600 W, through a counter that moves every 100 ms and is read every millisecond at an odd phase.

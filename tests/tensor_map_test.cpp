@@ -53,9 +53,9 @@ CUresult recording_encode(CUtensorMap* tensor_map, CUtensorMapDataType type, cuu
   return CUDA_SUCCESS;
 }
 
-CUresult refusing_encode(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
-                         const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                         CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+CUresult refusing_encode(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                         const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
+                         CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -144,7 +144,8 @@ TEST(TensorMap, RefusesExtentsOutOfRange) {
 TEST(TensorMap, RefusesStridesTmaCannotAddress) {
   Fixture fixture;
   fixture.strides_bytes = {200};
-  expect_refused(fixture.spec(), "the stride in bytes of dimension 1 is 200, but must be a multiple of 16 below 2^40");
+  expect_refused(fixture.spec(),
+                 "the stride in bytes of dimension 1 is 200, but must be a multiple of 16 below 2^40");
   fixture.strides_bytes = {std::int64_t{1} << 40};
   expect_refused(fixture.spec(), "1099511627776");
   fixture.strides_bytes = {-16};
@@ -158,7 +159,8 @@ TEST(TensorMap, RefusesBoxesTmaCannotMove) {
   fixture.box = {0, 128};
   expect_refused(fixture.spec(), "the box extent of dimension 0 is 0");
   fixture.box = {12, 128};
-  expect_refused(fixture.spec(), "the box's size in bytes of dimension 0 is 24, but must be a multiple of 16");
+  expect_refused(fixture.spec(),
+                 "the box's size in bytes of dimension 0 is 24, but must be a multiple of 16");
   fixture.box = {128, 128};
   expect_refused(fixture.spec(), "256, but must be at most the swizzle span of 128");
 }
@@ -190,7 +192,8 @@ TEST(TensorMapEntryPoint, SaysThatThereIsNoDriver) {
 TEST(TensorMapEntryPoint, SaysThatTheDriverIsTooOld) {
   const Status status = check_tensor_map_entry_point({nullptr, 11080});
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
-  EXPECT_THAT(status.message(), HasSubstr("(CUDA 11.8) has no cuTensorMapEncodeTiled: install a driver for CUDA 12.0"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("(CUDA 11.8) has no cuTensorMapEncodeTiled: install a driver for CUDA 12.0"));
 }
 
 TEST(TensorMapEntryPoint, AcceptsADriverThatHasIt) {

@@ -7,14 +7,16 @@
 
 namespace hopper_gemm {
 
-HG_HOST_DEVICE constexpr int ceil_div(int dividend, int divisor) { return (dividend + divisor - 1) / divisor; }
+HG_HOST_DEVICE constexpr int ceil_div(int dividend, int divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
 
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;
 
 /// The launch's dynamic shared memory, viewed as a `Storage`. No constructor runs.
-/// The 128-byte swizzle counts from 1024-byte boundaries, so a block that the driver placed elsewhere would give wrong
-/// products: it traps instead. Threads: any.
+/// The 128-byte swizzle counts from 1024-byte boundaries, so a block that the driver placed elsewhere would
+/// give wrong products: it traps instead. Threads: any.
 template <typename Storage>
 __device__ __forceinline__ Storage& dynamic_shared_storage() {
   static_assert(alignof(Storage) == 1024, "swizzled tiles need 1024-byte aligned storage");

@@ -9,14 +9,16 @@
 
 namespace hopper_gemm {
 
-/// Rounds one warpgroup's wgmma accumulator, a [64, kN] fragment of fp32, to bf16 and stores it to row-major D.
+/// Rounds one warpgroup's wgmma accumulator, a [64, kN] fragment of fp32, to bf16 and stores it to row-major
+/// D.
 ///
-/// Thread t of the warpgroup holds, for each group of 8 columns, two neighbours of row t/32*16 + t%32/4 and two of the
-/// row 8 below (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D"), so every store is
-/// a 4-byte pair and four lanes write 16 contiguous bytes.
+/// Thread t of the warpgroup holds, for each group of 8 columns, two neighbours of row t/32*16 + t%32/4 and
+/// two of the row 8 below (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D"),
+/// so every store is a 4-byte pair and four lanes write 16 contiguous bytes.
 ///
-/// d: 4-byte aligned, ldd even, in elements. m0, n0: where the fragment starts in D; n0 is even. Elements outside
-/// [shape.m, shape.n] are not written. Threads: the whole warpgroup, `thread` counting from its first thread.
+/// d: 4-byte aligned, ldd even, in elements. m0, n0: where the fragment starts in D; n0 is even. Elements
+/// outside [shape.m, shape.n] are not written. Threads: the whole warpgroup, `thread` counting from its first
+/// thread.
 template <int kN>
 __device__ __forceinline__ void store_accumulator(const float (&accum)[kN / 2], __nv_bfloat16* d,
                                                   cuda::std::int64_t ldd, int m0, int n0, GemmShape shape,

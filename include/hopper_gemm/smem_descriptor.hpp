@@ -8,13 +8,15 @@ namespace hopper_gemm {
 
 /// How 16-byte chunks of a shared-memory tile are permuted so that wgmma and TMA touch all 32 banks.
 ///
-/// In a pattern of span S bytes (32, 64 or 128), chunk c of row r (rows are S bytes, 8 rows a pattern for B128) is
-/// stored at chunk c XOR f(r); the pattern repeats every 8 * S bytes, and every address must be counted from a base
-/// aligned to that (1024 bytes for B128, 512 for B64, 256 for B32). The tensor map that fills a tile and the
-/// descriptor that reads it must name the same mode: nothing checks it, the product is simply wrong.
+/// In a pattern of span S bytes (32, 64 or 128), chunk c of row r (rows are S bytes, 8 rows a pattern for
+/// B128) is stored at chunk c XOR f(r); the pattern repeats every 8 * S bytes, and every address must be
+/// counted from a base aligned to that (1024 bytes for B128, 512 for B64, 256 for B32). The tensor map that
+/// fills a tile and the descriptor that reads it must name the same mode: nothing checks it, the product is
+/// simply wrong.
 enum class Swizzle { None, B32, B64, B128 };
 
-/// Bytes of one row of the swizzle pattern: the most that a TMA box may span in its innermost dimension. 0 for None.
+/// Bytes of one row of the swizzle pattern: the most that a TMA box may span in its innermost dimension. 0
+/// for None.
 HG_HOST_DEVICE constexpr int swizzle_span_bytes(Swizzle swizzle) {
   switch (swizzle) {
     case Swizzle::None: return 0;
@@ -30,9 +32,9 @@ HG_HOST_DEVICE constexpr int swizzle_alignment_bytes(Swizzle swizzle) {
   return swizzle == Swizzle::None ? 128 : 8 * swizzle_span_bytes(swizzle);
 }
 
-/// Where byte `offset` of an unswizzled tile lies in the swizzled one. `offset` counts from an aligned tile base
-/// (swizzle_alignment_bytes). The permutation XORs address bits [4,7) with bits [7,10), keeping as many as the span
-/// has chunks, and is its own inverse.
+/// Where byte `offset` of an unswizzled tile lies in the swizzled one. `offset` counts from an aligned tile
+/// base (swizzle_alignment_bytes). The permutation XORs address bits [4,7) with bits [7,10), keeping as many
+/// as the span has chunks, and is its own inverse.
 HG_HOST_DEVICE constexpr cuda::std::uint32_t swizzle_offset(cuda::std::uint32_t offset, Swizzle swizzle) {
   switch (swizzle) {
     case Swizzle::None: return offset;
@@ -55,14 +57,15 @@ HG_HOST_DEVICE constexpr cuda::std::uint32_t swizzle_offset(cuda::std::uint32_t 
 /// | 62–63   | swizzle             | 0 none, 1 128 B, 2 64 B, 3 32 B (not the order of the tensor map) |
 ///
 /// All arguments are bytes, multiples of 16 and below 2^18; base_offset is 0–7.
-/// K-major operands with a swizzle: stride_byte_offset is the distance between groups of 8 rows (8 * span for a
-/// densely packed tile) and leading_byte_offset is ignored by the hardware as long as one instruction's K (32 bytes)
-/// stays inside the span. MN-major operands with a swizzle: the distance along M or N between spans is the leading
-/// byte offset, and the distance along K between groups of 8 is the stride byte offset.
+/// K-major operands with a swizzle: stride_byte_offset is the distance between groups of 8 rows (8 * span for
+/// a densely packed tile) and leading_byte_offset is ignored by the hardware as long as one instruction's K
+/// (32 bytes) stays inside the span. MN-major operands with a swizzle: the distance along M or N between
+/// spans is the leading byte offset, and the distance along K between groups of 8 is the stride byte offset.
 HG_HOST_DEVICE constexpr cuda::std::uint64_t make_smem_desc(cuda::std::uint32_t smem_address_bytes,
-                                             cuda::std::uint32_t leading_byte_offset,
-                                             cuda::std::uint32_t stride_byte_offset, Swizzle swizzle,
-                                             cuda::std::uint32_t base_offset = 0) {
+                                                            cuda::std::uint32_t leading_byte_offset,
+                                                            cuda::std::uint32_t stride_byte_offset,
+                                                            Swizzle swizzle,
+                                                            cuda::std::uint32_t base_offset = 0) {
   constexpr cuda::std::uint32_t kByteFieldMask = 0x3FFFF;
   const auto field = [](cuda::std::uint32_t bytes) {
     return static_cast<cuda::std::uint64_t>((bytes & kByteFieldMask) >> 4);
@@ -78,10 +81,10 @@ HG_HOST_DEVICE constexpr cuda::std::uint64_t make_smem_desc(cuda::std::uint32_t 
          static_cast<cuda::std::uint64_t>(base_offset & 0x7) << 49 | mode << 62;
 }
 
-/// The descriptor of a K-major bf16 or fp16 tile [rows, 64] with 128-byte rows and the 128-byte swizzle, as TMA
-/// lays it down. `smem_address_bytes`: the tile's address, 1024-byte aligned, plus k * 2 bytes to start at column k
-/// (a multiple of 16 elements): the hardware swizzles the sum, so that moving along K inside the span needs no other
-/// change of the descriptor.
+/// The descriptor of a K-major bf16 or fp16 tile [rows, 64] with 128-byte rows and the 128-byte swizzle, as
+/// TMA lays it down. `smem_address_bytes`: the tile's address, 1024-byte aligned, plus k * 2 bytes to start
+/// at column k (a multiple of 16 elements): the hardware swizzles the sum, so that moving along K inside the
+/// span needs no other change of the descriptor.
 HG_HOST_DEVICE constexpr cuda::std::uint64_t make_k_major_b128_desc(cuda::std::uint32_t smem_address_bytes) {
   constexpr cuda::std::uint32_t kIgnoredLeadingByteOffset = 16;
   constexpr cuda::std::uint32_t kEightRowsBytes = 8 * 128;

@@ -9,7 +9,7 @@ namespace hopper_gemm {
 /// What kind of failure a `Status` reports; the message says which value was wrong and what is allowed.
 enum class StatusCode {
   Ok,
-  InvalidArgument,  ///< a value no GEMM can take: a negative extent, a null pointer, a pitch shorter than its row
+  InvalidArgument,  ///< a value no GEMM can take: a negative extent, a null pointer, too short a pitch
   Unsupported,      ///< a valid GEMM that this kernel, GPU or driver cannot run
   OutOfMemory,      ///< the operands do not fit
   Timeout,          ///< a kernel did not finish in time and is taken to hang; the CUDA context is lost
@@ -33,7 +33,8 @@ constexpr std::string_view to_string(StatusCode code) {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  /// `code` must not be `StatusCode::Ok`; `message` is one sentence a user can act on, without a final full stop.
+  /// `code` must not be `StatusCode::Ok`; `message` is one sentence a user can act on, without a final full
+  /// stop.
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
   bool ok() const { return code_ == StatusCode::Ok; }
@@ -54,7 +55,7 @@ inline Status out_of_memory(std::string message) { return {StatusCode::OutOfMemo
 }  // namespace hopper_gemm
 
 /// Returns the Status of `expression` from the enclosing function unless it is Ok.
-#define HG_RETURN_IF_ERROR(expression)                       \
-  do {                                                       \
+#define HG_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                        \
     if (::hopper_gemm::Status hg_status_ = (expression); !hg_status_.ok()) return hg_status_; \
   } while (false)

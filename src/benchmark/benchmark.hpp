@@ -14,7 +14,8 @@
 
 namespace hopper_gemm {
 
-/// How long a sample lasts. A GPU's clock falls within milliseconds of full load, so the two differ by 10 to 20 %.
+/// How long a sample lasts. A GPU's clock falls within milliseconds of full load, so the two differ by 10 to
+/// 20 %.
 enum class Mode {
   Burst,     ///< what a GEMM between other work reaches
   Sustained  ///< what back-to-back GEMMs reach under the power cap
@@ -23,10 +24,10 @@ enum class Mode {
 /// "burst" or "sustained".
 std::string_view to_string(Mode mode);
 
-/// The lengths of a sample's parts, in milliseconds. The GPU idles first where the contestant before must not be felt:
-/// its power controller remembers a few tens of milliseconds, and a burst that follows another without a pause runs at
-/// the sustained clock. The warm-up runs right before the timed part, by the same contestant: the heat and the clock
-/// that it starts from are its own.
+/// The lengths of a sample's parts, in milliseconds. The GPU idles first where the contestant before must not
+/// be felt: its power controller remembers a few tens of milliseconds, and a burst that follows another
+/// without a pause runs at the sustained clock. The warm-up runs right before the timed part, by the same
+/// contestant: the heat and the clock that it starts from are its own.
 struct SampleTiming {
   double idle_ms;
   double warm_up_ms;
@@ -44,7 +45,8 @@ struct Sample {
   std::optional<double> watts;          ///< mean over warm-up and timed part; sustained mode only
 };
 
-/// Takes samples. The benchmark's loop sees contestants as numbers only, so that it can be tested without a GPU.
+/// Takes samples. The benchmark's loop sees contestants as numbers only, so that it can be tested without a
+/// GPU.
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -70,9 +72,9 @@ std::vector<std::size_t> random_order(std::size_t count, std::mt19937_64& genera
 /// Called before each sample with the round, from 0, and the contestant.
 using SampleObserver = std::function<void(int round, std::size_t contestant)>;
 
-/// Takes `rounds` samples of every contestant. Each round visits all of them in a fresh random order: contestants that
-/// follow one another at a fixed distance inherit each other's heat, which has moved results by 9 %.
-/// Returns one Measurement per entry of `contestants`, in that order.
+/// Takes `rounds` samples of every contestant. Each round visits all of them in a fresh random order:
+/// contestants that follow one another at a fixed distance inherit each other's heat, which has moved results
+/// by 9 %. Returns one Measurement per entry of `contestants`, in that order.
 Status run_rounds(std::span<const std::size_t> contestants, Mode mode, int rounds, std::uint64_t seed,
                   Sampler& sampler, const SampleObserver& observer, std::vector<Measurement>* measurements);
 

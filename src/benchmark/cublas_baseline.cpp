@@ -56,7 +56,8 @@ Status CublasLtCandidates::create_handles() {
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(
       preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes));
   // No reduction in the output type, as for cublasGemmEx.
-  const std::uint32_t reduction_schemes = CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const std::uint32_t reduction_schemes =
+      CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(
       preference_, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction_schemes, sizeof reduction_schemes));
   return {};

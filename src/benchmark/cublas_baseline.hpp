@@ -19,8 +19,9 @@ namespace hopper_gemm {
 
 /// The algorithms that cublasLt's heuristics propose for one GEMM, best guess first.
 ///
-/// The first guess is what most programs run, but on Hopper a later one is often faster, and sometimes cublasGemmEx
-/// chooses better than all of them: the baseline of a fair comparison is the best that cuBLAS can do.
+/// The first guess is what most programs run, but on Hopper a later one is often faster, and sometimes
+/// cublasGemmEx chooses better than all of them: the baseline of a fair comparison is the best that cuBLAS
+/// can do.
 class CublasLtCandidates {
  public:
   /// Asks for up to 32 candidates for GEMMs of args' shape and leading dimensions. None is not an error.
@@ -46,8 +47,8 @@ class CublasLtCandidates {
   std::vector<cublasLtMatmulAlgo_t> algorithms_;
 };
 
-/// Times every candidate on `sets` like the benchmark's contestants, in burst mode, and names the fastest by median.
-/// Empty when there is none that runs.
+/// Times every candidate on `sets` like the benchmark's contestants, in burst mode, and names the fastest by
+/// median. Empty when there is none that runs.
 Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const GemmArgs> sets,
                               std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest);
 

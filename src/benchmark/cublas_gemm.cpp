@@ -17,10 +17,11 @@ Status cublas_status(cublasStatus_t status, std::string_view what) {
 Status Cublas::create(std::unique_ptr<Cublas>* cublas) {
   std::unique_ptr<Cublas> created(new Cublas);
   HG_RETURN_IF_CUBLAS_ERROR(cublasCreate(&created->handle_));
-  // By default cuBLAS may add the parts of a split K in bf16, which is not the operation that the kernels are held to.
-  HG_RETURN_IF_CUBLAS_ERROR(
-      cublasSetMathMode(created->handle_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                                                    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
+  // By default cuBLAS may add the parts of a split K in bf16, which is not the operation that the kernels are
+  // held to.
+  HG_RETURN_IF_CUBLAS_ERROR(cublasSetMathMode(
+      created->handle_,
+      static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
   HG_RETURN_IF_ERROR(created->workspace_.allocate(kCublasWorkspaceBytes));
   HG_RETURN_IF_CUBLAS_ERROR(
       cublasSetWorkspace(created->handle_, created->workspace_.data(), created->workspace_.size_bytes()));

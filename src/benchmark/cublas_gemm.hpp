@@ -17,15 +17,16 @@ namespace hopper_gemm {
 /// Scratch memory that cuBLAS and cublasLt may use: enough for every split-K kernel that they would choose.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{64} << 20;
 
-/// Ok for CUBLAS_STATUS_SUCCESS; otherwise "`what`: NAME (text)". NOT_SUPPORTED and ALLOC_FAILED keep their meaning
-/// as Unsupported and OutOfMemory.
+/// Ok for CUBLAS_STATUS_SUCCESS; otherwise "`what`: NAME (text)". NOT_SUPPORTED and ALLOC_FAILED keep their
+/// meaning as Unsupported and OutOfMemory.
 Status cublas_status(cublasStatus_t status, std::string_view what);
 
-/// A cuBLAS handle with a workspace of its own, which lets its calls be captured into CUDA graphs. Not thread-safe.
+/// A cuBLAS handle with a workspace of its own, which lets its calls be captured into CUDA graphs. Not
+/// thread-safe.
 ///
-/// cuBLAS is column-major: it sees our row-major D[M,N] as the column-major D^T[N,M] with the same pitch, A[M,K] as
-/// A^T[K,M] and B[N,K] as B^T[K,N]. So D = A·B^T is asked for as D^T = (B^T)^T · A^T: B first and transposed, A second
-/// and as it is.
+/// cuBLAS is column-major: it sees our row-major D[M,N] as the column-major D^T[N,M] with the same pitch,
+/// A[M,K] as A^T[K,M] and B[N,K] as B^T[K,N]. So D = A·B^T is asked for as D^T = (B^T)^T · A^T: B first and
+/// transposed, A second and as it is.
 class Cublas {
  public:
   static Status create(std::unique_ptr<Cublas>* cublas);
@@ -49,11 +50,13 @@ class Cublas {
   cudaStream_t stream_ = nullptr;
 };
 
-/// D = A·B^T with fp32 output, the measure that verification takes of fp32 accumulation: see Cublas::gemm_fp32.
-/// Waits for the product, since the handle and its workspace live only as long as the call.
+/// D = A·B^T with fp32 output, the measure that verification takes of fp32 accumulation: see
+/// Cublas::gemm_fp32. Waits for the product, since the handle and its workspace live only as long as the
+/// call.
 Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream);
 
 }  // namespace hopper_gemm
 
-/// Returns a Status from the enclosing function when a cuBLAS or cublasLt call fails; the message quotes the call.
+/// Returns a Status from the enclosing function when a cuBLAS or cublasLt call fails; the message quotes the
+/// call.
 #define HG_RETURN_IF_CUBLAS_ERROR(call) HG_RETURN_IF_ERROR(::hopper_gemm::cublas_status((call), #call))

@@ -21,8 +21,8 @@ struct DeviceInfo {
   std::string pci_bus_id;   ///< "0000:1B:00.0"
 };
 
-/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Unsupported: there is no driver, no GPU, or the
-/// driver is older than the runtime accepts.
+/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Unsupported: there is no driver, no GPU,
+/// or the driver is older than the runtime accepts.
 Status query_cuda_device(DeviceInfo* info);
 
 /// Ok when the driver supports CUDA 12.0, the first with tensor maps.

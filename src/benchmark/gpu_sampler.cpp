@@ -114,7 +114,8 @@ Status GpuSampler::add(const Launch& launch) {
                         .graph_ms = 0};
   HG_RETURN_IF_ERROR(capture(launch, contestant.launches, &contestant.graph));
   contestants_.push_back(contestant);
-  // Where the host was slower than the GPU, the graph is shorter than asked for: samples replay it more often.
+  // Where the host was slower than the GPU, the graph is shorter than asked for: samples replay it more
+  // often.
   HG_RETURN_IF_ERROR(time_replays(contestant, 1, &ms_per_launch));
   return time_replays(contestant, 1, &contestants_.back().graph_ms);
 }
@@ -138,7 +139,8 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   float elapsed_ms = 0;
   HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed_ms, start_, stop_));
   sample->seconds = double{elapsed_ms} / 1e3 / timed_replays / contestant.launches;
-  const auto timed = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<float, std::milli>(elapsed_ms));
+  const auto timed =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<float, std::milli>(elapsed_ms));
   sample->sm_clock_mhz = clock_within(readings, end - timed, end);
   // A burst is over before the energy counter has moved twice, and what it shows includes the rest before.
   if (mode == Mode::Sustained) sample->watts = mean_watts(readings);

@@ -17,15 +17,16 @@ namespace hopper_gemm {
 /// Something that multiplies: it enqueues one GEMM on the stream and returns without waiting.
 using Launch = std::function<Status(const GemmArgs&, cudaStream_t)>;
 
-/// Seconds after which `launches` launches of `flops` floating-point operations each are taken to hang: half a minute,
-/// and the time they take at a hundredth of the speed that the slowest kernel of the ladder reaches.
+/// Seconds after which `launches` launches of `flops` floating-point operations each are taken to hang: half
+/// a minute, and the time they take at a hundredth of the speed that the slowest kernel of the ladder
+/// reaches.
 double hang_timeout_seconds(double flops, double launches);
 
 /// Samples contestants on the GPU.
 ///
-/// A contestant's launches, about 4 ms of them (at least one) rotating over the operand sets, are captured into a CUDA
-/// graph once and replayed: the time of a launch is then that of the GPU alone, also for GEMMs shorter than the
-/// microseconds that the host takes to launch one. Events around the replays take the time.
+/// A contestant's launches, about 4 ms of them (at least one) rotating over the operand sets, are captured
+/// into a CUDA graph once and replayed: the time of a launch is then that of the GPU alone, also for GEMMs
+/// shorter than the microseconds that the host takes to launch one. Events around the replays take the time.
 class GpuSampler : public Sampler {
  public:
   /// `sets`: operands to rotate over; `stream` and `nvml` (nullptr: no readings) must outlive the sampler.
@@ -34,8 +35,8 @@ class GpuSampler : public Sampler {
   GpuSampler(const GpuSampler&) = delete;
   GpuSampler& operator=(const GpuSampler&) = delete;
 
-  /// Runs `launch` to see how long it takes, then captures it. Contestants are numbered from 0 in the order in which
-  /// they were added successfully. Returns the Status of a launch that fails, as it is.
+  /// Runs `launch` to see how long it takes, then captures it. Contestants are numbered from 0 in the order
+  /// in which they were added successfully. Returns the Status of a launch that fails, as it is.
   Status add(const Launch& launch);
 
   Status sample(std::size_t contestant, Mode mode, Sample* sample) override;

@@ -9,8 +9,8 @@
 
 namespace hopper_gemm {
 
-/// The NVML entry points that the benchmark uses, under their names in the NVML API reference. Declared here and
-/// looked up at run time, so that building needs no nvml.h and running needs no driver.
+/// The NVML entry points that the benchmark uses, under their names in the NVML API reference. Declared here
+/// and looked up at run time, so that building needs no nvml.h and running needs no driver.
 struct NvmlApi {
   using Return = int;  ///< nvmlReturn_t; 0 is NVML_SUCCESS
   struct DeviceOpaque;
@@ -35,7 +35,8 @@ inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 /// Opens the shared library and looks up every entry point. Unsupported: which file or symbol is missing.
 Status load_nvml(const char* library, NvmlApi* api);
 
-/// One GPU as NVML sees it. A reading that NVML refuses is empty: power and clocks are an extra, never an error.
+/// One GPU as NVML sees it. A reading that NVML refuses is empty: power and clocks are an extra, never an
+/// error.
 class Nvml {
  public:
   /// Initialises NVML and finds the GPU on that PCI bus. CudaError: what NVML answered.

@@ -18,9 +18,10 @@ namespace hopper_gemm {
 
 /// How many copies of A, B and D a measurement rotates over, and the elements of each copy.
 ///
-/// A launch that finds its operands in L2, left there by the launch before, runs faster than the same GEMM in a
-/// program does. So shapes whose operands take less than three times the L2 get as many sets as reach that. Each
-/// operand's rows are padded to 16, which puts every copy on a 256-byte boundary, as an allocation of its own would.
+/// A launch that finds its operands in L2, left there by the launch before, runs faster than the same GEMM in
+/// a program does. So shapes whose operands take less than three times the L2 get as many sets as reach that.
+/// Each operand's rows are padded to 16, which puts every copy on a 256-byte boundary, as an allocation of
+/// its own would.
 struct BufferPlan {
   LeadingDimensions leading_dimensions;
   std::int64_t sets;
@@ -35,8 +36,8 @@ BufferPlan plan_operand_buffers(const GemmShape& shape, std::int64_t l2_bytes);
 /// Bytes of GPU memory that a measurement of `shape` takes for its operands.
 std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes);
 
-/// Ok when `required(shape)` bytes fit into the device's free memory; otherwise OutOfMemory: what `shape` needs, what
-/// there is, and the largest square that fits.
+/// Ok when `required(shape)` bytes fit into the device's free memory; otherwise OutOfMemory: what `shape`
+/// needs, what there is, and the largest square that fits.
 Status check_memory(const GemmShape& shape, const DeviceInfo& device,
                     const std::function<std::int64_t(const GemmShape&)>& required);
 

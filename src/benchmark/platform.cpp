@@ -18,7 +18,8 @@
 namespace hopper_gemm {
 namespace {
 
-// Beside the operands: three cuBLAS workspaces (cublasGemmEx, cublasLt, verification), the ceiling's sink, the graphs.
+// Beside the operands: three cuBLAS workspaces (cublasGemmEx, cublasLt, verification), the ceiling's sink,
+// the graphs.
 constexpr std::int64_t kOverheadBytes = std::int64_t{256} << 20;
 
 /// A stream that the legacy default stream, which verification uses, does not wait for.
@@ -83,8 +84,8 @@ class CudaSession : public Session {
     for (std::size_t j = 0; j < indices.size(); ++j) {
       const std::size_t i = indices[j];
       (*verdicts)[i] = {reports[j].verified ? Verdict::Verified : Verdict::Wrong, reports[j].detail};
-      // Verification pads rows further than the benchmark does. A cublasLt algorithm chosen for the benchmark's pitches
-      // may refuse those, which makes it neither wrong nor a lesser baseline.
+      // Verification pads rows further than the benchmark does. A cublasLt algorithm chosen for the
+      // benchmark's pitches may refuse those, which makes it neither wrong nor a lesser baseline.
       if (refused[i] && contestants_[i].version == kBaselineVersion)
         (*verdicts)[i].verdict = Verdict::NotChecked;
     }

@@ -66,8 +66,8 @@ class Session : public Sampler {
   virtual Status prepare(std::span<const std::size_t> contestants) = 0;
 };
 
-/// The machine as `matmul` sees it, behind an interface so that tests can run the program on machines that they do not
-/// have: without a GPU, with another one, with an old driver.
+/// The machine as `matmul` sees it, behind an interface so that tests can run the program on machines that
+/// they do not have: without a GPU, with another one, with an old driver.
 class Platform {
  public:
   virtual ~Platform() = default;

@@ -59,7 +59,8 @@ std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows);
 /// An array of one object per row with the same fields, null without a value, and each sample's time.
 std::string json_report(const RunInfo& run, std::span<const ResultRow> rows);
 
-/// Ok when write_file can be expected to succeed. Leaves nothing behind. `argument` is the option to name ("--csv").
+/// Ok when write_file can be expected to succeed. Leaves nothing behind. `argument` is the option to name
+/// ("--csv").
 Status check_writable(std::string_view argument, const std::string& path);
 /// Writes a file as a whole or not at all: under another name in the same folder, then renamed.
 Status write_file(std::string_view argument, const std::string& path, std::string_view content);

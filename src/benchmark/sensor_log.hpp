@@ -18,8 +18,8 @@ struct SensorReading {
   std::optional<double> joules;  ///< the total energy counter
 };
 
-/// Reads a GPU's clock and energy counter about every millisecond from a thread of its own: enqueueing many graphs can
-/// block the thread that measures until most of them have run.
+/// Reads a GPU's clock and energy counter about every millisecond from a thread of its own: enqueueing many
+/// graphs can block the thread that measures until most of them have run.
 class SensorLog {
  public:
   /// Starts reading. `nvml` must outlive the log; nullptr leaves the log empty.
@@ -39,12 +39,13 @@ class SensorLog {
 };
 
 /// The clock reading nearest to the middle of [begin, end]; empty if no reading lies within.
-std::optional<double> clock_within(std::span<const SensorReading> readings, std::chrono::steady_clock::time_point begin,
+std::optional<double> clock_within(std::span<const SensorReading> readings,
+                                   std::chrono::steady_clock::time_point begin,
                                    std::chrono::steady_clock::time_point end);
 
-/// Mean power in watts over the log. The counter moves in steps of tens of milliseconds, so that the difference of two
-/// arbitrary readings would be off by up to two steps: only the time from one step to a later one counts. Empty unless
-/// the counter was seen to move twice.
+/// Mean power in watts over the log. The counter moves in steps of tens of milliseconds, so that the
+/// difference of two arbitrary readings would be off by up to two steps: only the time from one step to a
+/// later one counts. Empty unless the counter was seen to move twice.
 std::optional<double> mean_watts(std::span<const SensorReading> readings);
 
 }  // namespace hopper_gemm

@@ -17,8 +17,8 @@ constexpr std::array kSquares = {
     GemmShape{8192, 8192, 8192}, GemmShape{12288, 12288, 12288}, GemmShape{16384, 16384, 16384},
 };
 
-// Projections of large language models: prefill and training at 4096 and 8192 tokens, then decoding, where few rows
-// leave most of a tile empty.
+// Projections of large language models: prefill and training at 4096 and 8192 tokens, then decoding, where
+// few rows leave most of a tile empty.
 constexpr std::array kLlm = {
     GemmShape{4096, 24576, 1536}, GemmShape{4096, 32768, 512}, GemmShape{4096, 7168, 16384},
     GemmShape{4096, 4096, 7168},  GemmShape{4096, 2112, 7168}, GemmShape{8192, 28672, 8192},

@@ -113,7 +113,8 @@ Status kernel_refusal(const KernelInfo& kernel, const DeviceInfo& device, const 
   return {refusal.code(), fmt::format("{} cannot run {}: {}", what, to_string(shape), refusal.message())};
 }
 
-/// Ok when at least one of the versions asked for can run at one of the shapes; otherwise why the first cannot.
+/// Ok when at least one of the versions asked for can run at one of the shapes; otherwise why the first
+/// cannot.
 Status check_any_can_run(const Options& options, const DeviceInfo& device) {
   std::vector<Status> refusals;
   if (options.baseline) refusals.push_back(baseline_refusal(device));

@@ -36,8 +36,8 @@ struct Options {
   std::string json_path;  ///< likewise
 };
 
-/// Reads the command line against the kernels of `ladder`. InvalidArgument: one sentence that says what was asked, what
-/// is possible and what to type instead.
+/// Reads the command line against the kernels of `ladder`. InvalidArgument: one sentence that says what was
+/// asked, what is possible and what to type instead.
 Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> ladder, Options* options);
 
 }  // namespace hopper_gemm

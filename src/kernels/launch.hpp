@@ -17,8 +17,8 @@ namespace hopper_gemm {
 /// The number of output tiles as a one-dimensional grid, or Unsupported when a grid cannot hold them.
 inline Status make_tile_grid(GemmShape shape, int block_m, int block_n, dim3* grid) {
   constexpr std::int64_t kMaxGridX = (std::int64_t{1} << 31) - 1;
-  const std::int64_t tiles = ((std::int64_t{shape.m} + block_m - 1) / block_m) *
-                             ((std::int64_t{shape.n} + block_n - 1) / block_n);
+  const std::int64_t tiles =
+      ((std::int64_t{shape.m} + block_m - 1) / block_m) * ((std::int64_t{shape.n} + block_n - 1) / block_n);
   if (tiles > kMaxGridX) {
     return unsupported("D has " + std::to_string(tiles) + " tiles of " + std::to_string(block_m) + "x" +
                        std::to_string(block_n) + ", and a grid holds at most 2^31 - 1");

@@ -1,6 +1,5 @@
 #include "verify/check.hpp"
 
-
 #include <math_constants.h>
 
 #include <cmath>
@@ -156,8 +155,8 @@ Status count_differences(const GuardedOutput& x, const GuardedOutput& y, cudaStr
                          std::int64_t* differences) {
   unsigned long long count = 0;
   HG_RETURN_IF_ERROR(run_counter(&count, stream, [&](unsigned long long* device) {
-    count_differences_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(x.allocation, y.allocation, x.size,
-                                                                                   device);
+    count_differences_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(x.allocation, y.allocation,
+                                                                                   x.size, device);
   }));
   *differences = static_cast<std::int64_t>(count);
   return {};

@@ -13,7 +13,8 @@ namespace hopper_gemm {
 struct CheckRule {
   enum class Kind {
     Exact,   ///< equal to the reference rounded to bf16
-    Bounded  ///< |element - ref| <= 2^-8 |ref| + slack: one rounding to bf16, and `slack` for fp32 accumulation
+    Bounded  ///< |element - ref| <= 2^-8 |ref| + slack: one rounding to bf16, and `slack` for fp32
+             ///< accumulation
   };
   Kind kind = Kind::Exact;
   double slack = 0;
@@ -40,7 +41,8 @@ struct CheckOperands {
 };
 
 /// Compares on the GPU every element of `operands` (device memory). Waits for `stream`.
-Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaStream_t stream, CheckResult* result);
+Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaStream_t stream,
+                    CheckResult* result);
 
 /// The same rule over host memory.
 CheckResult check_host(const CheckOperands& operands, const CheckRule& rule);
@@ -66,11 +68,13 @@ Status poison_output(const GuardedOutput& output, cudaStream_t stream);
 /// Counts the guard elements that changed. Waits for `stream`.
 Status count_touched_guards(const GuardedOutput& output, cudaStream_t stream, std::int64_t* touched);
 
-/// Counts the elements of the two allocations that differ in any bit; both have the same layout. Waits for `stream`.
+/// Counts the elements of the two allocations that differ in any bit; both have the same layout. Waits for
+/// `stream`.
 Status count_differences(const GuardedOutput& x, const GuardedOutput& y, cudaStream_t stream,
                          std::int64_t* differences);
 
-/// The largest |value - ref| over packed [size] device arrays; infinity if any value is NaN. Waits for `stream`.
+/// The largest |value - ref| over packed [size] device arrays; infinity if any value is NaN. Waits for
+/// `stream`.
 Status max_abs_error(const float* values, const double* ref, std::int64_t size, cudaStream_t stream,
                      double* max_error);
 

@@ -13,18 +13,19 @@ namespace hopper_gemm {
 enum class DataKind {
   Normal,    ///< N(0, 1), rounded to bf16
   Uniform,   ///< uniform in [-1, 1], rounded to bf16
-  Integers,  ///< -1, 0 and 1, sparse enough that a dot product of two rows stays below 256, see integer_density
+  Integers,  ///< -1, 0 and 1, sparse enough that a dot product of two rows stays below 256, see
+             ///< integer_density
 };
 
 /// The probability that an element of DataKind::Integers with rows of `k` elements is not zero.
 ///
-/// The dot product of two such rows has mean 0 and standard deviation density * sqrt(k), which this keeps at 24 or
-/// below: ten of them are less than 256, up to which bf16 holds every integer. Results are exact, so that one wrong
-/// or missing product among k shows as a different number.
+/// The dot product of two such rows has mean 0 and standard deviation density * sqrt(k), which this keeps at
+/// 24 or below: ten of them are less than 256, up to which bf16 holds every integer. Results are exact, so
+/// that one wrong or missing product among k shows as a different number.
 double integer_density(std::int64_t k);
 
-/// Fills row-major `data` [rows, cols], rows `ld` elements apart, from `seed` and each element's position; the padding
-/// between cols and ld becomes NaN, so that a kernel that reads it shows. Enqueued on `stream`.
+/// Fills row-major `data` [rows, cols], rows `ld` elements apart, from `seed` and each element's position;
+/// the padding between cols and ld becomes NaN, so that a kernel that reads it shows. Enqueued on `stream`.
 Status fill_matrix(__nv_bfloat16* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, DataKind kind,
                    std::uint64_t seed, cudaStream_t stream);
 

@@ -6,8 +6,8 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr int kTile = 64;        // output rows and columns of a CTA
-constexpr int kThreadTile = 4;   // output rows and columns of a thread
+constexpr int kTile = 64;       // output rows and columns of a CTA
+constexpr int kThreadTile = 4;  // output rows and columns of a thread
 constexpr int kThreads1d = kTile / kThreadTile;
 constexpr int kBlockK = 16;
 constexpr int kTilesPerGridRow = 32768;  // below the limit of gridDim.y
@@ -18,7 +18,8 @@ __device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const __nv_bfloat1
     const std::int64_t row = row0 + i / kBlockK;
     const int col = k0 + i % kBlockK;
     const bool inside = row < rows && col < k;
-    tile[i % kBlockK][i / kBlockK] = inside ? static_cast<double>(__bfloat162float(matrix[row * ld + col])) : 0.0;
+    tile[i % kBlockK][i / kBlockK] =
+        inside ? static_cast<double>(__bfloat162float(matrix[row * ld + col])) : 0.0;
   }
 }
 

@@ -31,9 +31,10 @@ std::int64_t output_allocation_elems(const GemmShape& shape) {
 }
 
 std::string describe(const CheckResult& result, const GemmShape& shape) {
-  return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}", result.wrong,
-                     std::int64_t{shape.m} * shape.n, result.nans, result.first_wrong_index / shape.n,
-                     result.first_wrong_index % shape.n, result.first_wrong_value, result.first_wrong_reference);
+  return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}",
+                     result.wrong, std::int64_t{shape.m} * shape.n, result.nans,
+                     result.first_wrong_index / shape.n, result.first_wrong_index % shape.n,
+                     result.first_wrong_value, result.first_wrong_reference);
 }
 
 class Verification {
@@ -53,8 +54,10 @@ class Verification {
   // Fills A and B, computes their product in fp64 and sets the rule that results must keep.
   Status prepare(DataKind kind) {
     const GemmArgs args = args_with_output(0);
-    HG_RETURN_IF_ERROR(fill_matrix(a_.data(), shape_.m, shape_.k, args.lda, kind, options_.seed * 2, kStream));
-    HG_RETURN_IF_ERROR(fill_matrix(b_.data(), shape_.n, shape_.k, args.ldb, kind, options_.seed * 2 + 1, kStream));
+    HG_RETURN_IF_ERROR(
+        fill_matrix(a_.data(), shape_.m, shape_.k, args.lda, kind, options_.seed * 2, kStream));
+    HG_RETURN_IF_ERROR(
+        fill_matrix(b_.data(), shape_.n, shape_.k, args.ldb, kind, options_.seed * 2 + 1, kStream));
     HG_RETURN_IF_ERROR(reference_gemm_device(args, ref_.data(), kStream));
     rule_ = CheckRule{};
     if (kind == DataKind::Integers) return wait("the fp64 reference");
@@ -89,7 +92,8 @@ class Verification {
     }
     std::int64_t differences = 0;
     HG_RETURN_IF_ERROR(count_differences(output(0), output(1), kStream, &differences));
-    if (differences != 0) *wrong = fmt::format("two runs on the same operands differ in {} elements", differences);
+    if (differences != 0)
+      *wrong = fmt::format("two runs on the same operands differ in {} elements", differences);
     return {};
   }
 
@@ -104,7 +108,9 @@ class Verification {
   GemmArgs args_with_output(int run) const {
     const GuardedOutput d = output(run);
     const std::int64_t pitch = padded_pitch(shape_.k);
-    return {shape_, a_.data(), pitch, b_.data(), pitch, std::bit_cast<__nv_bfloat16*>(d.allocation + d.offset), d.ldd};
+    return {shape_,    a_.data(), pitch,
+            b_.data(), pitch,     std::bit_cast<__nv_bfloat16*>(d.allocation + d.offset),
+            d.ldd};
   }
 
   Status wait(const std::string& what) const {
@@ -113,9 +119,10 @@ class Verification {
     return {status.code(), what + ": " + status.message()};
   }
 
-  // The slack of fp32 accumulation: twice the worst error of cuBLAS with fp32 output on these operands. Its own error
-  // may be accidentally zero on a few elements, so it counts as at least a few roundings of the largest result; and a
-  // cuBLAS that is further off than one rounding per wgmma K step is itself wrong, and no measure.
+  // The slack of fp32 accumulation: twice the worst error of cuBLAS with fp32 output on these operands. Its
+  // own error may be accidentally zero on a few elements, so it counts as at least a few roundings of the
+  // largest result; and a cuBLAS that is further off than one rounding per wgmma K step is itself wrong, and
+  // no measure.
   Status find_slack(const GemmArgs& args) {
     double largest = 0;
     double cublas_error = 0;
@@ -128,9 +135,10 @@ class Verification {
     const double largest_credible = (shape_.k / 16 + 4) * 2 * kFp32Rounding * largest;
     if (!(cublas_error <= largest_credible)) {
       return {StatusCode::CudaError,
-              fmt::format("cuBLAS with fp32 output is off by {} from the fp64 reference, more than the {} that fp32 "
-                          "accumulation explains: nothing can be verified against it",
-                          cublas_error, largest_credible)};
+              fmt::format(
+                  "cuBLAS with fp32 output is off by {} from the fp64 reference, more than the {} that fp32 "
+                  "accumulation explains: nothing can be verified against it",
+                  cublas_error, largest_credible)};
     }
     rule_.slack = 2 * std::max(cublas_error, smallest_credible);
     return {};
@@ -172,8 +180,8 @@ std::int64_t verify_required_bytes(const GemmShape& shape) {
   return operands + outputs + references;
 }
 
-Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets, const VerifyOptions& options,
-                      std::vector<VerifyReport>* reports) {
+Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets,
+                      const VerifyOptions& options, std::vector<VerifyReport>* reports) {
   reports->assign(targets.size(), VerifyReport{true, ""});
   auto verification = std::make_unique<Verification>(shape, options);
   const Status status = verify_with(*verification, targets, reports);

@@ -36,14 +36,15 @@ std::int64_t verify_required_bytes(const GemmShape& shape);
 /// Holds every target against the fp64 product at `shape`, one report per target.
 ///
 /// 1. Sparse integers whose results are exact in bf16: every bit of every element must be right.
-/// 2. N(0, 1) data: every element within one bf16 rounding plus twice the worst error that cuBLAS makes with fp32
+/// 2. N(0, 1) data: every element within one bf16 rounding plus twice the worst error that cuBLAS makes with
+/// fp32
 ///    output on the same operands (which is itself held to a bound).
-/// In both, A, B and D have padded rows, the padding of A and B is NaN, D is poisoned with NaN, everything around its
-/// elements is guarded, and two runs must agree in every bit.
+/// In both, A, B and D have padded rows, the padding of A and B is NaN, D is poisoned with NaN, everything
+/// around its elements is guarded, and two runs must agree in every bit.
 ///
-/// A wrong target is a report; a Status that is not Ok means that verification itself could not be carried out, or
-/// that a target hangs (Timeout), after which the process must end (see wait_with_watchdog).
-Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets, const VerifyOptions& options,
-                      std::vector<VerifyReport>* reports);
+/// A wrong target is a report; a Status that is not Ok means that verification itself could not be carried
+/// out, or that a target hangs (Timeout), after which the process must end (see wait_with_watchdog).
+Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets,
+                      const VerifyOptions& options, std::vector<VerifyReport>* reports);
 
 }  // namespace hopper_gemm

@@ -33,8 +33,8 @@ std::ostream& operator<<(std::ostream& stream, const Case& test) {
   return stream << to_string(test.shape) << " pitch+" << test.extra_pitch;
 }
 
-/// A GEMM of small integers that depend on their position, whose products are exact in fp32: any transposed or
-/// shifted operand shows. The padding is NaN.
+/// A GEMM of small integers that depend on their position, whose products are exact in fp32: any transposed
+/// or shifted operand shows. The padding is NaN.
 class CublasBaseline : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {

@@ -22,6 +22,6 @@ inline std::string reason_without_hopper() {
 }  // namespace hopper_gemm
 
 /// Skips the current test, with the reason, where there is no sm_90 GPU.
-#define HG_SKIP_WITHOUT_HOPPER()                                                                              \
+#define HG_SKIP_WITHOUT_HOPPER()                                                                \
   if (const std::string hg_reason = ::hopper_gemm::reason_without_hopper(); !hg_reason.empty()) \
   GTEST_SKIP() << "needs an sm_90 GPU: " << hg_reason

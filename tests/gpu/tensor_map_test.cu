@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "device_buffer.hpp"
-#include "require_hopper.hpp"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map.hpp"
@@ -16,6 +15,7 @@
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/tma.cuh"
+#include "require_hopper.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -94,8 +94,9 @@ TEST_P(TmaBox, LandsSwizzledWithZerosOutside) {
   const Status encoded = encode_tensor_map(spec, &tensor_map);
   ASSERT_TRUE(encoded.ok()) << encoded.message();
   const int box_bytes = kBoxRows * box_cols * 2;
-  const Status launched = launch_kernel(load_box_kernel, dim3(1), kThreads, sizeof(BoxStorage), nullptr, tensor_map,
-                                        box_col, box_row, box_bytes, out.data(), timed_out.data());
+  const Status launched =
+      launch_kernel(load_box_kernel, dim3(1), kThreads, sizeof(BoxStorage), nullptr, tensor_map, box_col,
+                    box_row, box_bytes, out.data(), timed_out.data());
   ASSERT_TRUE(launched.ok()) << launched.message();
   std::vector<std::uint16_t> tile(static_cast<std::size_t>(out.size()));
   int hung = 0;
@@ -119,8 +120,10 @@ TEST_P(TmaBox, LandsSwizzledWithZerosOutside) {
 INSTANTIATE_TEST_SUITE_P(Swizzles, TmaBox,
                          testing::Values(BoxCase{Swizzle::B128, 64, 0, 0}, BoxCase{Swizzle::B64, 32, 0, 0},
                                          BoxCase{Swizzle::B32, 16, 0, 0}, BoxCase{Swizzle::None, 64, 0, 0},
-                                         BoxCase{Swizzle::B128, 64, 32, 64}, BoxCase{Swizzle::B128, 64, -3, -8},
-                                         BoxCase{Swizzle::B128, 64, 5, 40}, BoxCase{Swizzle::B64, 32, 30, 80}),
+                                         BoxCase{Swizzle::B128, 64, 32, 64},
+                                         BoxCase{Swizzle::B128, 64, -3, -8},
+                                         BoxCase{Swizzle::B128, 64, 5, 40},
+                                         BoxCase{Swizzle::B64, 32, 30, 80}),
                          [](const testing::TestParamInfo<BoxCase>& info) {
                            return "case" + std::to_string(info.index) + "_span" +
                                   std::to_string(swizzle_span_bytes(info.param.swizzle));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "device_buffer.hpp"
-#include "require_hopper.hpp"
 #include "registry.hpp"
+#include "require_hopper.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
 #include "verify/verify.hpp"
@@ -23,7 +23,9 @@ constexpr GemmShape kShape = {96, 96, 136};  // square, so that a transposed out
 
 using Launch = std::function<Status(const GemmArgs&, cudaStream_t)>;
 
-Status launch_correct(const GemmArgs& args, cudaStream_t stream) { return find_kernel("1")->launch(args, stream); }
+Status launch_correct(const GemmArgs& args, cudaStream_t stream) {
+  return find_kernel("1")->launch(args, stream);
+}
 
 // The correct kernel, then one element of D overwritten.
 Launch with_element(int row, int col, float value) {
@@ -58,7 +60,8 @@ TEST(Verify, PassesACorrectKernel) {
 
 TEST(Verify, CatchesANan) {
   HG_SKIP_WITHOUT_HOPPER();
-  expect_caught(with_element(95, 95, std::numeric_limits<float>::quiet_NaN()), "1 of 9216 elements are wrong (1 NaN)");
+  expect_caught(with_element(95, 95, std::numeric_limits<float>::quiet_NaN()),
+                "1 of 9216 elements are wrong (1 NaN)");
 }
 
 TEST(Verify, CatchesOneWrongElement) {
@@ -78,7 +81,8 @@ TEST(Verify, CatchesATransposedOutput) {
 
 TEST(Verify, CatchesAnOutputThatIsNotWritten) {
   HG_SKIP_WITHOUT_HOPPER();
-  expect_caught([](const GemmArgs&, cudaStream_t) { return Status(); }, "9216 of 9216 elements are wrong (9216 NaN)");
+  expect_caught([](const GemmArgs&, cudaStream_t) { return Status(); },
+                "9216 of 9216 elements are wrong (9216 NaN)");
 }
 
 TEST(Verify, CatchesAWriteBehindTheRow) {

@@ -1,7 +1,10 @@
 // v01 tma_wgmma   prev: none   Change: the starting point of the Hopper ladder
-// Why: the tensor cores read shared memory through descriptors (wgmma) and a copy engine fills it (TMA): no thread
-//   moves an element of A or B through registers. One warpgroup loads a K block, waits, multiplies, starts over.
-// Expected: memory latency in the open. Only the other CTAs of the SM hide it, and a 64x64 tile does 16 operations per
+// Why: the tensor cores read shared memory through descriptors (wgmma) and a copy engine fills it (TMA): no
+// thread
+//   moves an element of A or B through registers. One warpgroup loads a K block, waits, multiplies, starts
+//   over.
+// Expected: memory latency in the open. Only the other CTAs of the SM hide it, and a 64x64 tile does 16
+// operations per
 //   byte it fetches from L2.
 // Limits: K and the leading dimensions multiples of 8.
 
@@ -41,8 +44,9 @@ struct alignas(1024) SharedStorage {
 };
 
 __global__ void __launch_bounds__(Config::kNumThreads)
-    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a, const __grid_constant__ TensorMap tensor_map_b,
-                __nv_bfloat16* d, cuda::std::int64_t ldd, GemmShape shape) {
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b, __nv_bfloat16* d, cuda::std::int64_t ldd,
+                GemmShape shape) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);

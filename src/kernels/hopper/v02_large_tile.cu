@@ -1,5 +1,6 @@
 // v02 large_tile   prev: v01   Change: tile 64x64 -> 128x128, wgmma m64n64 -> two of m64n128
-// Why: a tile of 128x128 reuses every byte of A and B twice as often, so L2 delivers half as much for the same product,
+// Why: a tile of 128x128 reuses every byte of A and B twice as often, so L2 delivers half as much for the
+// same product,
 //   and m64n128 reads A from shared memory half as often.
 // Expected: up to twice the speed where v01 waits for L2; loads and multiplications still take turns.
 // Limits: K and the leading dimensions multiples of 8.
@@ -41,8 +42,9 @@ struct alignas(1024) SharedStorage {
 };
 
 __global__ void __launch_bounds__(Config::kNumThreads)
-    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a, const __grid_constant__ TensorMap tensor_map_b,
-                __nv_bfloat16* d, cuda::std::int64_t ldd, GemmShape shape) {
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b, __nv_bfloat16* d, cuda::std::int64_t ldd,
+                GemmShape shape) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);

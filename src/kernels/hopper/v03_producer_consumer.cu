@@ -1,8 +1,10 @@
-// v03 producer_consumer   prev: v02   Change: a ring of stages between a producer warp and the consumer warpgroup
-// Why: in v02 the tensor cores of a CTA stop for every load. Here one thread of a producer warp runs ahead and keeps
-//   kNumStages K blocks in flight; the consumer warpgroup only waits when the ring is empty. A whole warpgroup of
-//   producers would cost registers that a second CTA of the SM needs.
-// Expected: loads hidden within a CTA; what remains in the open is the consumer's own start-up and drain of the tensor
+// v03 producer_consumer   prev: v02   Change: a ring of stages between a producer warp and the consumer
+// warpgroup Why: in v02 the tensor cores of a CTA stop for every load. Here one thread of a producer warp
+// runs ahead and keeps
+//   kNumStages K blocks in flight; the consumer warpgroup only waits when the ring is empty. A whole
+//   warpgroup of producers would cost registers that a second CTA of the SM needs.
+// Expected: loads hidden within a CTA; what remains in the open is the consumer's own start-up and drain of
+// the tensor
 //   pipe once per K block, which the SM's second CTA fills.
 // Limits: K and the leading dimensions multiples of 8.
 
@@ -33,8 +35,8 @@ struct Config {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  // Two CTAs of two stages keep four K blocks in flight on an SM. More would let the CTAs of a wave drift apart along
-  // K until they no longer find each other's tiles in L2.
+  // Two CTAs of two stages keep four K blocks in flight on an SM. More would let the CTAs of a wave drift
+  // apart along K until they no longer find each other's tiles in L2.
   static constexpr int kNumStages = 2;
   static constexpr int kNumConsumerThreads = kWarpgroupThreads;
   static constexpr int kNumThreads = kNumConsumerThreads + kWarpThreads;
@@ -44,15 +46,17 @@ struct Config {
 };
 
 struct alignas(1024) SharedStorage {
-  __nv_bfloat16 a[Config::kNumStages][Config::BLOCK_M * Config::BLOCK_K];  // [BLOCK_M, BLOCK_K] K-major, 128B swizzle
-  __nv_bfloat16 b[Config::kNumStages][Config::BLOCK_N * Config::BLOCK_K];  // [BLOCK_N, BLOCK_K] K-major, 128B swizzle
+  // [BLOCK_M, BLOCK_K] and [BLOCK_N, BLOCK_K] a stage, K-major, 128B swizzle
+  __nv_bfloat16 a[Config::kNumStages][Config::BLOCK_M * Config::BLOCK_K];
+  __nv_bfloat16 b[Config::kNumStages][Config::BLOCK_N * Config::BLOCK_K];
   Barrier full_barrier[Config::kNumStages];
   Barrier empty_barrier[Config::kNumStages];
 };
 
 __global__ void __launch_bounds__(Config::kNumThreads, 2)
-    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a, const __grid_constant__ TensorMap tensor_map_b,
-                __nv_bfloat16* d, cuda::std::int64_t ldd, GemmShape shape) {
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b, __nv_bfloat16* d, cuda::std::int64_t ldd,
+                GemmShape shape) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);

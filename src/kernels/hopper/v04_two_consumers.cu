@@ -1,7 +1,8 @@
-// v04 two_consumers   prev: v03   Change: 128x256 tile over two consumer warpgroups, registers moved by setmaxnreg
-// Why: two warpgroups of m64n256 share each B block, so a stage feeds twice the multiplications per byte, and one can
-//   multiply while the other waits. Their 128 accumulators a thread need registers that the producer does not:
-//   setmaxnreg takes them from it.
+// v04 two_consumers   prev: v03   Change: 128x256 tile over two consumer warpgroups, registers moved by
+// setmaxnreg Why: two warpgroups of m64n256 share each B block, so a stage feeds twice the multiplications
+// per byte, and one can
+//   multiply while the other waits. Their 128 accumulators a thread need registers that the producer does
+//   not: setmaxnreg takes them from it.
 // Expected: a quarter fewer bytes from L2 than v03 and fewer gaps in the tensor pipe.
 // Limits: K and the leading dimensions multiples of 8.
 
@@ -46,15 +47,17 @@ struct Config {
 };
 
 struct alignas(1024) SharedStorage {
-  __nv_bfloat16 a[Config::kNumStages][Config::BLOCK_M * Config::BLOCK_K];  // [BLOCK_M, BLOCK_K] K-major, 128B swizzle
-  __nv_bfloat16 b[Config::kNumStages][Config::BLOCK_N * Config::BLOCK_K];  // [BLOCK_N, BLOCK_K] K-major, 128B swizzle
+  // [BLOCK_M, BLOCK_K] and [BLOCK_N, BLOCK_K] a stage, K-major, 128B swizzle
+  __nv_bfloat16 a[Config::kNumStages][Config::BLOCK_M * Config::BLOCK_K];
+  __nv_bfloat16 b[Config::kNumStages][Config::BLOCK_N * Config::BLOCK_K];
   Barrier full_barrier[Config::kNumStages];
   Barrier empty_barrier[Config::kNumStages];
 };
 
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
-    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a, const __grid_constant__ TensorMap tensor_map_b,
-                __nv_bfloat16* d, cuda::std::int64_t ldd, GemmShape shape) {
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b, __nv_bfloat16* d, cuda::std::int64_t ldd,
+                GemmShape shape) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -74,8 +77,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int tile_n = static_cast<int>(blockIdx.x) % tiles_n;
   const int num_k_blocks = ceil_div(shape.k, Config::BLOCK_K);
 
-  const WarpgroupRole role =
-      thread < kWarpgroupThreads ? WarpgroupRole::Producer : WarpgroupRole::Consumer;
+  const WarpgroupRole role = thread < kWarpgroupThreads ? WarpgroupRole::Producer : WarpgroupRole::Consumer;
   if (role == WarpgroupRole::Producer) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (thread == 0) {

@@ -5,10 +5,10 @@
 #include "hopper_gemm/gemm_args.hpp"
 
 // Every rung's two host functions; the kernels themselves are private to their files.
-#define HG_DECLARE_VERSION(version)                          \
-  namespace hopper_gemm::version {                           \
-  Status can_implement(const GemmArgs& args);                \
-  Status launch(const GemmArgs& args, cudaStream_t stream);  \
+#define HG_DECLARE_VERSION(version)                         \
+  namespace hopper_gemm::version {                          \
+  Status can_implement(const GemmArgs& args);               \
+  Status launch(const GemmArgs& args, cudaStream_t stream); \
   }
 
 HG_DECLARE_VERSION(v01)

@@ -1,6 +1,6 @@
 // The tensor cores' own rate: wgmma m64n256k16 from shared memory that is filled once, and nothing else.
-// A GEMM that runs at this speed moves its operands for free; what it stays below is the price of moving them.
-// Random operands matter: the rate is limited by power, and zeros would not switch the multipliers.
+// A GEMM that runs at this speed moves its operands for free; what it stays below is the price of moving
+// them. Random operands matter: the rate is limited by power, and zeros would not switch the multipliers.
 
 #include <cuda_bf16.h>
 
@@ -87,7 +87,8 @@ std::int64_t num_k_blocks_total(GemmShape shape) {
 }  // namespace
 
 double wgmma_ceiling_flops(GemmShape shape) {
-  return 2.0 * Config::BLOCK_M * Config::BLOCK_N * Config::BLOCK_K * static_cast<double>(num_k_blocks_total(shape));
+  return 2.0 * Config::BLOCK_M * Config::BLOCK_N * Config::BLOCK_K *
+         static_cast<double>(num_k_blocks_total(shape));
 }
 
 std::int64_t wgmma_ceiling_operand_elems() { return wgmma_ceiling::kNumOperandElems; }
@@ -96,8 +97,9 @@ std::int64_t wgmma_ceiling_sink_elems(int sm_count) { return std::int64_t{sm_cou
 
 Status launch_wgmma_ceiling(GemmShape shape, int sm_count, const __nv_bfloat16* operands, float* sink,
                             cudaStream_t stream) {
-  return launch_kernel(wgmma_ceiling::ceiling_kernel, dim3(static_cast<unsigned>(sm_count)), Config::kNumThreads,
-                       sizeof(wgmma_ceiling::SharedStorage), stream, num_k_blocks_total(shape), operands, sink);
+  return launch_kernel(wgmma_ceiling::ceiling_kernel, dim3(static_cast<unsigned>(sm_count)),
+                       Config::kNumThreads, sizeof(wgmma_ceiling::SharedStorage), stream,
+                       num_k_blocks_total(shape), operands, sink);
 }
 
 }  // namespace hopper_gemm
