@@ -19,6 +19,14 @@ target_compile_options(hopper_gemm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -Werror=all-warnings -lineinfo -Xcompiler=-Wall,-Wextra,-Werror>)
 
+# hg_guard_ptxas(target): what ptxas only remarks on (serialised wgmma, ignored setmaxnreg, spills, stack frames) becomes
+# an error of the target's CUDA sources.
+function(hg_guard_ptxas target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+  set_target_properties(${target} PROPERTIES
+    CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/cmake/ptxas_guard.py")
+endfunction()
+
 # hg_add_git_commit(target): a header with the commit that the sources stand at, looked up again on every build.
 function(hg_add_git_commit target)
   set(header_dir ${PROJECT_BINARY_DIR}/generated)

@@ -28,8 +28,8 @@
 #define HG_PTX_SM_90(name, ...) HG_PTX_UNSUPPORTED(hg_ptx_##name##_requires_sm_90)
 #endif
 
-// sm_90a: the trailing "a" means features of this architecture alone. compute_90 does not have them, and
-// neither does any later architecture.
+// sm_90a: the trailing "a" means features of this architecture alone, which compute_90 does not have. (wgmma went
+// with sm_90a; setmaxnreg came back in later "a" targets, for which this project builds nothing.)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HG_PTX_SM_90A(name, ...) __VA_ARGS__
 #else

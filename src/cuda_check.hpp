@@ -9,12 +9,15 @@
 
 namespace hopper_gemm {
 
-/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)". Out-of-memory keeps its own
-/// code.
+/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)", OutOfMemory or Unsupported where the
+/// error says so, CudaError else. Clears the runtime's last error: having been reported here, it must not be taken for
+/// the outcome of a later launch.
 inline Status cuda_status(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
-  const StatusCode code =
-      error == cudaErrorMemoryAllocation ? StatusCode::OutOfMemory : StatusCode::CudaError;
+  static_cast<void>(cudaGetLastError());
+  StatusCode code = StatusCode::CudaError;
+  if (error == cudaErrorMemoryAllocation) code = StatusCode::OutOfMemory;
+  if (error == cudaErrorNoKernelImageForDevice) code = StatusCode::Unsupported;
   return {code, std::string(what) + ": " + cudaGetErrorName(error) + " (" + cudaGetErrorString(error) + ")"};
 }
 

@@ -27,14 +27,14 @@ Status check_operand(const Operand& operand) {
   }
   if (operand.leading_dimension % kTmaAlignmentElems != 0) {
     return unsupported(ld_name + " = " + ld +
-                       " is not a multiple of 8: TMA needs row pitches of whole 16 bytes");
+                       " is not a multiple of 8, so that not every row starts 16-byte aligned");
   }
   if (operand.leading_dimension >= kMaxPitchBytes / static_cast<std::int64_t>(sizeof(__nv_bfloat16))) {
     return unsupported(ld_name + " = " + ld +
                        " is a row pitch of 2^40 bytes or more, which TMA cannot address");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % 16 != 0) {
-    return unsupported(name + " is not 16-byte aligned, as TMA needs it");
+    return unsupported(name + " is not 16-byte aligned");
   }
   return {};
 }
@@ -49,7 +49,7 @@ Status check_tma_gemm(const GemmArgs& args) {
   }
   if (k % kTmaAlignmentElems != 0) {
     return unsupported("K = " + std::to_string(k) +
-                       " is not a multiple of 8: the kernels read rows in whole 16-byte units");
+                       " is not a multiple of 8, as the kernels of the ladder take it");
   }
   HG_RETURN_IF_ERROR(check_operand({"A", "lda", args.a, args.lda, k}));
   HG_RETURN_IF_ERROR(check_operand({"B", "ldb", args.b, args.ldb, k}));

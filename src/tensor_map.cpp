@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -161,7 +162,9 @@ Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map) {
 Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows, std::int64_t cols,
                           std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map) {
   const std::array<std::int64_t, 2> extents = {cols, rows};
-  const std::array<std::int64_t, 1> strides_bytes = {leading_dimension * element_bytes(TensorMapType::Bf16)};
+  // Cut to what is refused anyway, before the product could overflow.
+  const std::array<std::int64_t, 1> strides_bytes = {std::min(leading_dimension, kMaxStrideBytes) *
+                                                     element_bytes(TensorMapType::Bf16)};
   const std::array<int, 2> box = {box_cols, box_rows};
   TensorMapSpec spec;
   spec.base = base;

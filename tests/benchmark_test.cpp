@@ -9,6 +9,8 @@
 #include <numeric>
 #include <set>
 
+#include "benchmark/gpu_sampler.hpp"
+
 namespace hopper_gemm {
 namespace {
 
@@ -52,8 +54,7 @@ TEST(RandomOrder, ReachesEveryPermutationAboutEquallyOften) {
 
 TEST(RandomOrder, FollowsTheSeedOnEveryPlatform) {
   std::mt19937_64 generator(42);
-  std::mt19937_64 same(42);
-  EXPECT_EQ(random_order(10, generator), random_order(10, same));
+  EXPECT_THAT(random_order(10, generator), ElementsAre(1, 7, 9, 0, 3, 8, 4, 2, 5, 6));
 }
 
 TEST(RunRounds, EveryRoundVisitsEveryContestantOnce) {
@@ -126,9 +127,26 @@ TEST(BestByMedian, IgnoresALuckySample) {
   EXPECT_EQ(best_by_median(measurements), 1U);
 }
 
+TEST(LaunchesPerGraph, FillFourMillisecondsWithWholeRotations) {
+  EXPECT_EQ(launches_per_graph(1.25, 1), 3);
+  EXPECT_EQ(launches_per_graph(0.5, 2), 8);
+  EXPECT_EQ(launches_per_graph(0.5, 3), 9);
+  EXPECT_EQ(launches_per_graph(10, 1), 1);
+  EXPECT_EQ(launches_per_graph(10, 5), 5) << "every set takes part";
+}
+
+TEST(LaunchesPerGraph, NeverExceedTheCap) {
+  EXPECT_EQ(launches_per_graph(1e-6, 1), kMaxLaunchesPerGraph);
+  EXPECT_EQ(launches_per_graph(1e-6, 3), kMaxLaunchesPerGraph / 3 * 3);
+  EXPECT_EQ(launches_per_graph(1e-6, kMaxLaunchesPerGraph), kMaxLaunchesPerGraph);
+  EXPECT_EQ(launches_per_graph(1, kMaxLaunchesPerGraph), kMaxLaunchesPerGraph);
+}
+
 TEST(SampleTiming, FollowsTheMethod) {
+  EXPECT_EQ(sample_timing(Mode::Burst).idle_ms, 50);
   EXPECT_EQ(sample_timing(Mode::Burst).warm_up_ms, 4);
   EXPECT_EQ(sample_timing(Mode::Burst).timed_ms, 4);
+  EXPECT_EQ(sample_timing(Mode::Sustained).idle_ms, 0) << "a rest would lift the sustained clock";
   EXPECT_GE(sample_timing(Mode::Sustained).warm_up_ms + sample_timing(Mode::Sustained).timed_ms, 200)
       << "the energy counter needs at least 200 ms";
 }

@@ -12,6 +12,7 @@
 #include "benchmark/shapes.hpp"
 #include "cli/app.hpp"
 #include "cli/options.hpp"
+#include "test_support.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -43,24 +44,24 @@ constexpr std::array kLadder = {
 struct Faults {
   std::string wrong_version;    ///< verification finds this version wrong
   std::string wrong_variant;    ///< likewise a variant of the baseline
-  std::string hanging_version;  ///< sampling it fails as a hang does
+  std::string failing_version;  ///< sampling it fails with `failure`
+  GemmShape failing_shape{};    ///< only at this shape; everywhere if that is empty
+  StatusCode failure = StatusCode::Timeout;
+  Status open_status;    ///< what open_session returns
+  Status verify_status;  ///< what verify returns
 };
 
 /// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained.
 class FakeSession : public Session {
  public:
-  FakeSession(const SessionRequest& request, const Faults& faults) : faults_(faults) {
+  FakeSession(const SessionRequest& request, const Faults& faults) : faults_(faults), shape_(request.shape) {
     const double flops = gemm_flops(request.shape);
-    if (request.baseline) {
-      contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
-      contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
-    }
+    contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
+    contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
     for (const KernelInfo* kernel : request.kernels) {
       contestants_.push_back({.version = std::string(kernel->version), .variant = "", .flops = flops});
     }
-    if (request.ceiling) {
-      contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
-    }
+    contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
   }
 
   std::span<const SessionContestant> contestants() const override { return contestants_; }
@@ -75,7 +76,7 @@ class FakeSession : public Session {
       if (wrong) verdict = {Verdict::Wrong, "3 elements are wrong"};
       verdicts->push_back(verdict);
     }
-    return {};
+    return faults_.verify_status;
   }
 
   Status prepare(std::span<const std::size_t> contestants) override {
@@ -87,8 +88,9 @@ class FakeSession : public Session {
     EXPECT_NE(std::find(prepared_.begin(), prepared_.end(), contestant), prepared_.end())
         << "sampled unprepared";
     const SessionContestant& now = contestants_[contestant];
-    if (now.version == faults_.hanging_version)
-      return {StatusCode::Timeout, "kernel " + now.version + " hangs"};
+    const bool fails_here = faults_.failing_shape == GemmShape{} || faults_.failing_shape == shape_;
+    if (now.version == faults_.failing_version && fails_here)
+      return {faults_.failure, "kernel " + now.version + " fails"};
     sample->seconds = microseconds(now, mode) * 1e-6;
     return {};
   }
@@ -102,13 +104,14 @@ class FakeSession : public Session {
   }
 
   Faults faults_;
+  GemmShape shape_;
   std::vector<SessionContestant> contestants_;
   std::vector<std::size_t> prepared_;
 };
 
 class FakePlatform : public Platform {
  public:
-  std::span<const KernelInfo> ladder() override { return kLadder; }
+  std::span<const KernelInfo> ladder() override { return ladder_; }
   Status query_device(DeviceInfo* device) override {
     *device = device_;
     return query_status_;
@@ -123,34 +126,23 @@ class FakePlatform : public Platform {
   }
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override {
     ++sessions_;
+    request_ = request;
+    if (!faults_.open_status.ok()) return faults_.open_status;
     *session = std::make_unique<FakeSession>(request, faults_);
     return {};
   }
 
-  DeviceInfo device_{.name = "NVIDIA H200",
-                     .compute_capability = {9, 0},
-                     .sm_count = 132,
-                     .l2_bytes = 60 << 20,
-                     .total_bytes = std::int64_t{141} << 30,
-                     .free_bytes = std::int64_t{140} << 30,
-                     .driver_version = 13000,
-                     .runtime_version = 13000,
-                     .pci_bus_id = "0000:1B:00.0"};
+  std::span<const KernelInfo> ladder_ = kLadder;
+  DeviceInfo device_ = h200();
   Status query_status_;
   Status tensor_map_status_;
   Faults faults_;
   int sessions_ = 0;
+  SessionRequest request_;  // of the latest session
 };
 
-class CliTest : public ::testing::Test {
+class CliTest : public FolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "cli_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   int run(std::vector<const char*> arguments, bool terminal = false) {
     arguments.insert(arguments.begin(), "matmul");
     out_.str("");
@@ -187,7 +179,6 @@ class CliTest : public ::testing::Test {
   FakePlatform platform_;
   std::ostringstream out_;
   std::ostringstream err_;
-  fs::path folder_;
 };
 
 // Bad input.
@@ -218,29 +209,61 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--shape", "8x8"}, {"--shape got '8x8'", "MxNxK"});
   expect_refused({"1", "--shape", "2147483648x1x1"}, {"--shape got '2147483648' for M", "2147483647"});
   expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
-  expect_refused({"1", "--size=-5"}, {"--size got '-5'"});
+  expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
+  expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
   expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm and ragged"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
   expect_refused({"1", "--mode", "slow"}, {"--mode got 'slow'", "burst, sustained and both"});
   expect_refused({"1", "--data", "zeros"}, {"--data got 'zeros'", "normal, uniform and integers"});
-  expect_refused({"1", "--rounds", "0"}, {"--rounds got '0'", "from 1 to 1000"});
-  expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'"});
+  expect_refused({"1", "--rounds", "0"},
+                 {"--rounds got '0'", "from 1 to 1000", "type for example --rounds 7"});
+  expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'", "type for example --seed 42"});
 }
 
-TEST_F(CliTest, UnknownAndIncompleteOptions) {
-  expect_refused({"1", "--frobnicate"}, {"--frobnicate", "`matmul --help`"});
-  expect_refused({"1", "--csv"}, {"--csv", "`matmul --help`"});
-  expect_refused({"1", "--device", "gpu"}, {"`matmul --help`"});
+TEST_F(CliTest, EmptyOptionValues) {
+  for (const char* option : {"--csv", "--json", "--seed", "--size", "--shape", "--mode"}) {
+    expect_refused({"1", option, ""}, {option, "got ''", "type --"});
+  }
+}
+
+TEST_F(CliTest, UnknownOptionListsWhatThereIs) {
+  expect_refused({"1", "--sise", "8"},
+                 {"no option '--sise'", "--size, --shape", "--csv, --json", "`matmul --help`"});
+  expect_refused({"1", "--device", "gpu"}, {"no option '--device'"});
+}
+
+TEST_F(CliTest, OptionsWithTooFewOrTooManyValues) {
+  expect_refused({"1", "--csv"}, {"--csv got nothing", "type --csv FILE"});
+  expect_refused({"1", "--csv", "--json", "x"}, {"--csv got '--json'", "type --csv FILE"});
+  expect_refused({"1", "--csv", "x", "--csv", "y"}, {"--csv was given 2 times", "type it once"});
+  expect_refused({"1", "--no-verify=3"}, {"--no-verify got a value", "type --no-verify alone"});
+}
+
+TEST_F(CliTest, ListTakesNoOptions) {
+  expect_refused({"list", "--csv", "x"}, {"--csv was given together with list", "`matmul list` alone"});
+  expect_refused({"list", "--no-verify"}, {"--no-verify was given together with list"});
+}
+
+TEST_F(CliTest, ArgumentsWithLineBreaksStayOnOneLine) {
+  expect_refused({"1\n2"}, {"'1 2'"});
+  expect_refused({"1", "--mode", "a\r\nb\x1b[2J"}, {"'a  b [2J'"});
 }
 
 TEST_F(CliTest, UnwritableFiles) {
   const std::string missing = folder_ / "missing" / "results.csv";
   expect_refused({"1", "--csv", missing.c_str()}, {"--csv cannot write", "No such file or directory"});
+  expect_refused({"1", "--csv", folder_.c_str()}, {"--csv cannot write", "no regular file"});
   expect_refused({"1", "--json", "/dev/null"}, {"--json cannot write '/dev/null'", "no regular file"});
-  const std::string same = folder_ / "results";
-  expect_refused({"1", "--csv", same.c_str(), "--json", same.c_str()}, {"both name"});
+}
+
+TEST_F(CliTest, CsvAndJsonToOneFileUnderTwoSpellings) {
+  const std::string plain = folder_ / "results";
+  const std::string spelled = folder_.string() + "/./results";
+  expect_refused({"1", "--csv", plain.c_str(), "--json", plain.c_str()},
+                 {"both name", "two different files"});
+  expect_refused({"1", "--csv", spelled.c_str(), "--json", plain.c_str()}, {"both name"});
 }
 
 // A machine that cannot run it.
@@ -253,24 +276,14 @@ TEST_F(CliTest, NoGpu) {
 
 TEST_F(CliTest, OtherGpu) {
   platform_.device_.name = "NVIDIA A100";
-  platform_.device_.compute_capability = {8, 0};
-  expect_refused({"2-3"}, {"kernel 2 (second) needs an sm_90 GPU", "NVIDIA A100 is sm_80", "matmul list"});
-  expect_refused({"ceiling"}, {"the wgmma ceiling needs an sm_90 GPU"});
-}
-
-TEST_F(CliTest, GpuTooOldForBf16) {
-  platform_.device_.compute_capability = {7, 5};
-  expect_refused({"0"}, {"cuBLAS in bf16 needs an sm_80 GPU"});
-}
-
-TEST_F(CliTest, NewerGpuIsNotHopperEither) {
-  platform_.device_.compute_capability = {10, 0};
-  expect_refused({"1"}, {"needs an sm_90 GPU", "is sm_100"});
-}
-
-TEST_F(CliTest, DriverTooOld) {
-  platform_.device_.driver_version = 11080;
-  expect_refused({"1"}, {"supports CUDA 11.8", "CUDA 12.0"});
+  for (const ComputeCapability other : {ComputeCapability{8, 0}, {7, 5}, {9, 1}, {10, 0}}) {
+    platform_.device_.compute_capability = other;
+    const std::string is_other = "NVIDIA A100 is " + sm_text(other);
+    for (const char* version : {"0", "2-3", "ceiling", "all"}) {
+      expect_refused({version},
+                     {"needs an sm_90 GPU (H100, H200, GH200)", is_other.c_str(), "`matmul list`"});
+    }
+  }
 }
 
 TEST_F(CliTest, DriverWithoutTensorMaps) {
@@ -281,14 +294,26 @@ TEST_F(CliTest, DriverWithoutTensorMaps) {
 
 TEST_F(CliTest, TooLittleMemoryIsSaidBeforeAllocating) {
   expect_refused({"1", "--size", "1000000"},
-                 {"1000000x1000000x1000000 needs 6000.0 GB", "--size 158208 or less"});
+                 {"1000000x1000000x1000000 needs 6000.0 GB", "--size 129024 or less"});
   expect_refused({"1", "--shape", "2147483647x2147483647x2147483640"}, {"GB of GPU memory"});
   platform_.device_.free_bytes = 1 << 20;
   expect_refused({"1"}, {"0.0 GB free", "end the programs"});
 }
 
 TEST_F(CliTest, ShapeThatEveryVersionAskedForRefuses) {
-  expect_refused({"1-2", "--shape", "64x64x60"}, {"kernel 1 (first) cannot run 64x64x60", "multiple of 8"});
+  expect_refused({"1-2", "--shape", "64x64x60"},
+                 {"kernel 1 (first) cannot run 64x64x60", "multiple of 8", "type K = 56 or 64"});
+  expect_refused({"1", "--shape", "64x64x3"}, {"type K = 8\n"});
+  expect_refused({"1", "--shape", "8x8x2147483647"}, {"type K = 2147483640\n"});
+}
+
+TEST_F(CliTest, TheRealLadderRefusesKThatIsNoMultipleOf8) {
+  platform_.ladder_ = hopper_ladder();
+  expect_refused({"4", "--shape", "64x64x12"},
+                 {"kernel 4 (two_consumers) cannot run 64x64x12: K = 12 is not a "
+                  "multiple of 8",
+                  "type K = 8 or 16"});
+  expect_refused({"all", "--size", "12"}, {"kernel 1 (tma_wgmma) cannot run 12x12x12", "type K = 8 or 16"});
 }
 
 // What works without a GPU.
@@ -298,13 +323,19 @@ TEST_F(CliTest, ListNeedsNoGpu) {
   EXPECT_EQ(run({"list"}), kExitOk);
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("0        cublas"), HasSubstr("4        fourth"),
                                 HasSubstr("the third idea"), HasSubstr("ceiling  wgmma_ceiling")));
+  const std::string out = out_.str();
+  std::size_t needed = 0;
+  for (std::size_t at = out.find("sm_90"); at != std::string::npos; at = out.find("sm_90", at + 1)) ++needed;
+  EXPECT_EQ(needed, 6U);
   EXPECT_THAT(err_.str(), IsEmpty());
 }
 
 TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"--help"}), kExitOk);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("CUDA\ngraphs"), HasSubstr("Exit status")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("Method:"), HasSubstr("Exit status")));
+  std::istringstream lines(out_.str());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 79U) << line;
   EXPECT_EQ(run({"--version"}), kExitOk);
   EXPECT_THAT(out_.str(), HasSubstr("hopper-gemm"));
   EXPECT_THAT(err_.str(), IsEmpty());
@@ -335,7 +366,9 @@ TEST_F(CliTest, BaselineIsTheBetterOfTwoInEachMode) {
 TEST_F(CliTest, WrongBaselineVariantIsNotTheBaseline) {
   platform_.faults_.wrong_variant = "cublasLt #3";
   EXPECT_EQ(run({"0"}), kExitOk);
-  EXPECT_THAT(line_of("0 cublas"), AllOf(HasSubstr("8.00"), HasSubstr("cublasGemmEx"), HasSubstr("yes")));
+  EXPECT_THAT(line_of("0 cublas"),
+              AllOf(HasSubstr("8.00"), HasSubstr("yes"),
+                    HasSubstr("cublasGemmEx; WRONG: cublasLt #3: 3 elements are wrong")));
 }
 
 TEST_F(CliTest, WrongKernelPrintsNoSpeedAndExitsWithOne) {
@@ -352,21 +385,95 @@ TEST_F(CliTest, NoVerifyMeasuresUnchecked) {
   EXPECT_THAT(line_of("3 third"), AllOf(HasSubstr("7.00"), Not(HasSubstr("yes"))));
 }
 
-TEST_F(CliTest, HangingKernelExitsWithOneAndWritesNothing) {
-  platform_.faults_.hanging_version = "2";
-  const std::string csv = folder_ / "results.csv";
-  EXPECT_EQ(run({"1-3", "--csv", csv.c_str()}), kExitWrongKernel);
-  EXPECT_THAT(err_.str(), HasSubstr("matmul: kernel 2 hangs"));
-  EXPECT_TRUE(fs::is_empty(folder_));
+TEST_F(CliTest, KernelThatHangsOrCrashesExitsWithOne) {
+  platform_.faults_.failing_version = "2";
+  for (const StatusCode failure : {StatusCode::Timeout, StatusCode::CudaError}) {
+    platform_.faults_.failure = failure;
+    const std::string csv = folder_ / "results.csv";
+    EXPECT_EQ(run({"1-3", "--csv", csv.c_str()}), kExitWrongKernel);
+    EXPECT_THAT(err_.str(), HasSubstr("matmul: kernel 2 fails"));
+    EXPECT_TRUE(fs::is_empty(folder_)) << "there was nothing to write";
+  }
+  platform_.faults_ = {.wrong_version = "",
+                       .wrong_variant = "",
+                       .failing_version = "",
+                       .open_status = {},
+                       .verify_status = {StatusCode::CudaError, "kernel 2: illegal address"}};
+  EXPECT_EQ(run({"1-3"}), kExitWrongKernel);
+  EXPECT_THAT(err_.str(), HasSubstr("matmul: 8192x8192x8192: kernel 2: illegal address"));
 }
 
-TEST_F(CliTest, VersionThatCannotRunHereSaysSoInItsRow) {
-  platform_.device_.name = "NVIDIA A100";
-  platform_.device_.compute_capability = {8, 0};
-  EXPECT_EQ(run({"0", "1"}), kExitOk);
-  EXPECT_THAT(line_of("0 cublas"), HasSubstr("7.00"));
-  EXPECT_THAT(line_of("1 first"), HasSubstr("needs an sm_90 GPU"));
-  EXPECT_THAT(line_of("ceiling"), HasSubstr("needs an sm_90 GPU"));
+TEST_F(CliTest, MachineThatFailsDuringTheRunExitsWithTwo) {
+  platform_.faults_.open_status = {StatusCode::CudaError, "creating a stream: cudaErrorUnknown"};
+  EXPECT_EQ(run({"1"}), kExitCannotRun);
+  EXPECT_THAT(err_.str(), HasSubstr("matmul: 8192x8192x8192: creating a stream: cudaErrorUnknown\n"));
+  platform_.faults_.open_status = out_of_memory("allocating 1 bytes");
+  EXPECT_EQ(run({"1"}), kExitCannotRun);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("8192x8192x8192: allocating 1 bytes; end other programs that hold GPU memory, "
+                        "or type a smaller --shape\n"));
+  platform_.faults_.open_status = {};
+  platform_.faults_.verify_status = unsupported("cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED");
+  EXPECT_EQ(run({"1"}), kExitCannotRun);
+}
+
+TEST_F(CliTest, CandidateThatHangsWhileASessionIsOpenedExitsWithOne) {
+  platform_.faults_.open_status = {StatusCode::Timeout, "a kernel hangs"};
+  EXPECT_EQ(run({"1"}), kExitWrongKernel);
+}
+
+TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
+  platform_.faults_.failing_version = "2";
+  platform_.faults_.failing_shape = {2048, 2048, 2048};
+  const std::string csv = folder_ / "results.csv";
+  const std::string json = folder_ / "results.json";
+  for (const auto& [failure, exit_status] : {std::pair(StatusCode::Timeout, kExitWrongKernel),
+                                             std::pair(StatusCode::OutOfMemory, kExitCannotRun)}) {
+    platform_.faults_.failure = failure;
+    EXPECT_EQ(run({"1-3", "--size", "1024", "--size", "2048", "--size", "4096", "--csv", csv.c_str(),
+                   "--json", json.c_str()}),
+              exit_status);
+    const std::string rows = read(csv);
+    EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
+    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,1024,1024,1024,burst,7.0"));
+    EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
+    fs::remove(csv);
+    fs::remove(json);
+  }
+}
+
+TEST_F(CliTest, OutputThatCannotBeWrittenIsAnError) {
+  for (const char* version : {"list", "--help", "1"}) {
+    const char* const arguments[] = {"matmul", version};
+    std::ofstream full("/dev/full");
+    err_.str("");
+    EXPECT_EQ(run_matmul(2, arguments, platform_, full, err_), kExitCannotRun) << version;
+    EXPECT_THAT(err_.str(), HasSubstr("matmul: the standard output is full or closed")) << version;
+  }
+}
+
+TEST_F(CliTest, OutputThatCannotBeWrittenEndsARunWithoutFilesOnly) {
+  const std::string csv = folder_ / "results.csv";
+  const std::vector<const char*> arguments = {"matmul", "1",    "--size", "1024",
+                                              "--size", "2048", "--csv",  csv.c_str()};
+  std::ostringstream closed;
+  closed.setstate(std::ios::badbit);
+  EXPECT_EQ(run_matmul(6, arguments.data(), platform_, closed, err_), kExitCannotRun);
+  EXPECT_EQ(platform_.sessions_, 0);
+  EXPECT_EQ(run_matmul(8, arguments.data(), platform_, closed, err_), kExitCannotRun);
+  EXPECT_EQ(platform_.sessions_, 2);
+  const std::string rows = read(csv);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
+}
+
+TEST_F(CliTest, DataAndSeedReachTheSession) {
+  EXPECT_EQ(run({"1", "--data", "uniform", "--seed", "123"}), kExitOk);
+  EXPECT_EQ(platform_.request_.data, DataKind::Uniform);
+  EXPECT_EQ(platform_.request_.seed, 123U);
+  EXPECT_EQ(run({"1", "--data", "integers"}), kExitOk);
+  EXPECT_EQ(platform_.request_.data, DataKind::Integers);
+  EXPECT_EQ(run({"1"}), kExitOk);
+  EXPECT_EQ(platform_.request_.data, DataKind::Normal);
 }
 
 TEST_F(CliTest, ShapeThatAVersionRefusesSaysSoInItsRow) {
@@ -417,9 +524,7 @@ class OptionsTest : public ::testing::Test {
         parse_options(static_cast<int>(arguments.size()), arguments.data(), kLadder, &options_);
     EXPECT_TRUE(parsed.ok()) << parsed.message();
     std::vector<std::string> versions;
-    if (options_.baseline) versions.emplace_back("0");
     for (const KernelInfo* kernel : options_.kernels) versions.emplace_back(kernel->version);
-    if (options_.ceiling) versions.emplace_back("ceiling");
     return versions;
   }
 
@@ -427,10 +532,11 @@ class OptionsTest : public ::testing::Test {
 };
 
 TEST_F(OptionsTest, VersionsAndRanges) {
-  EXPECT_THAT(versions({"all"}), ElementsAre("0", "1", "2", "3", "4", "ceiling"));
+  EXPECT_THAT(versions({"all"}), ElementsAre("1", "2", "3", "4"));
   EXPECT_THAT(versions({"3-4", "1", "3"}), ElementsAre("1", "3", "4"));
-  EXPECT_THAT(versions({"0-2"}), ElementsAre("0", "1", "2"));
-  EXPECT_THAT(versions({"2-2", "ceiling"}), ElementsAre("2", "ceiling"));
+  EXPECT_THAT(versions({"0-2"}), ElementsAre("1", "2"));
+  EXPECT_THAT(versions({"2-2", "ceiling"}), ElementsAre("2"));
+  EXPECT_THAT(versions({"0", "ceiling"}), IsEmpty());
 }
 
 TEST_F(OptionsTest, ShapesAreCollectedOnce) {

@@ -3,46 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include "test_support.hpp"
 
 namespace hopper_gemm {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr NvmlApi::Return kSuccess = 0;
-constexpr NvmlApi::Return kNotFound = 6;
 constexpr NvmlApi::Return kNotSupported = 3;
 
 int shutdowns = 0;
 
 NvmlApi working_api() {
   shutdowns = 0;
-  NvmlApi api;
-  api.nvmlErrorString = [](NvmlApi::Return) { return "some NVML error"; };
-  api.nvmlInit_v2 = [] { return kSuccess; };
+  NvmlApi api = fake_nvml();
   api.nvmlShutdown = [] {
     ++shutdowns;
-    return kSuccess;
-  };
-  api.nvmlSystemGetDriverVersion = [](char* version, unsigned int length) {
-    std::strncpy(version, "580.95.05", length);
-    return kSuccess;
-  };
-  api.nvmlDeviceGetHandleByPciBusId_v2 = [](const char* bus_id, NvmlApi::Device*) {
-    return std::strcmp(bus_id, "0000:1B:00.0") == 0 ? kSuccess : kNotFound;
-  };
-  api.nvmlDeviceGetClockInfo = [](NvmlApi::Device, int type, unsigned int* clock) {
-    *clock = type == 1 ? 1605 : 0;
-    return kSuccess;
-  };
-  api.nvmlDeviceGetTotalEnergyConsumption = [](NvmlApi::Device, unsigned long long* millijoules) {
-    *millijoules = 9000500;
-    return kSuccess;
-  };
-  api.nvmlDeviceGetTemperature = [](NvmlApi::Device, int sensor, unsigned int* celsius) {
-    *celsius = sensor == 0 ? 51 : 0;
-    return kSuccess;
+    return NvmlApi::Return{0};
   };
   return api;
 }

@@ -5,6 +5,9 @@
 
 #include <limits>
 
+#include "benchmark/benchmark.hpp"
+#include "test_support.hpp"
+
 namespace hopper_gemm {
 namespace {
 
@@ -21,7 +24,7 @@ TEST(OperandBuffers, LargeShapesHaveOneSet) {
 }
 
 TEST(OperandBuffers, SmallShapesRotateOverThreeTimesTheL2) {
-  for (const GemmShape& shape : {GemmShape{1024, 1024, 1024}, GemmShape{4096, 4096, 4096}, GemmShape{1, 8, 8},
+  for (const GemmShape& shape : {GemmShape{1024, 1024, 1024}, GemmShape{4096, 4096, 4096},
                                  GemmShape{17, 5120, 13824}, GemmShape{1000, 1000, 1000}}) {
     const BufferPlan plan = plan_operand_buffers(shape, kL2Bytes);
     EXPECT_GT(plan.sets, 1) << to_string(shape);
@@ -30,6 +33,12 @@ TEST(OperandBuffers, SmallShapesRotateOverThreeTimesTheL2) {
         << to_string(shape) << ": one set more than needed";
     EXPECT_EQ(plan.total_bytes, plan.sets * set_bytes(plan));
   }
+}
+
+TEST(OperandBuffers, TinyShapesRotateOverAsManySetsAsAGraphHolds) {
+  const BufferPlan plan = plan_operand_buffers({1, 8, 8}, kL2Bytes);
+  EXPECT_EQ(plan.sets, kMaxLaunchesPerGraph);
+  EXPECT_EQ(plan.total_bytes, plan.sets * set_bytes(plan));
 }
 
 TEST(OperandBuffers, OneSetExactlyAtThreeTimesTheL2) {
@@ -58,11 +67,7 @@ class CheckMemory : public ::testing::Test {
  protected:
   static std::int64_t required(const GemmShape& shape) { return required_bytes(shape, kL2Bytes); }
 
-  DeviceInfo device_{.name = "NVIDIA H200",
-                     .l2_bytes = kL2Bytes,
-                     .total_bytes = std::int64_t{141} * 1000 * 1000 * 1000,
-                     .free_bytes = std::int64_t{100} * 1000 * 1000 * 1000,
-                     .pci_bus_id = ""};
+  DeviceInfo device_ = h200();
 };
 
 TEST_F(CheckMemory, AcceptsWhatFits) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -14,7 +15,7 @@ namespace {
 
 GemmArgs args_of(GemmShape shape) {
   const auto pointer = [](std::uintptr_t address) { return std::bit_cast<__nv_bfloat16*>(address); };
-  const auto pitch = [](int row) { return std::int64_t{row} + 8 - row % 8; };
+  const auto pitch = [](std::int64_t row) { return row + 8 - row % 8; };
   return {shape,          pointer(0x1000), pitch(shape.k), pointer(0x2000),
           pitch(shape.k), pointer(0x3000), pitch(shape.n)};
 }
@@ -44,6 +45,7 @@ TEST(Registry, EveryVersionSaysWhatItCannotDo) {
     EXPECT_TRUE(kernel.can_implement(args_of({129, 257, 264})).ok());
     EXPECT_EQ(kernel.can_implement(args_of({64, 64, 12})).code(), StatusCode::Unsupported);
     EXPECT_EQ(kernel.can_implement(args_of({0, 64, 64})).code(), StatusCode::InvalidArgument);
+    EXPECT_EQ(kernel.can_implement(args_of({2147483647, 2147483647, 8})).code(), StatusCode::Unsupported);
   }
 }
 
@@ -54,17 +56,24 @@ TEST(Registry, LaunchRefusesWhatCanImplementRefuses) {
   }
 }
 
+TEST(CeilDiv, RoundsUpAndDoesNotOverflow) {
+  constexpr int kMax = std::numeric_limits<int>::max();
+  EXPECT_EQ(ceil_div(0, 64), 0);
+  EXPECT_EQ(ceil_div(1, 64), 1);
+  EXPECT_EQ(ceil_div(64, 64), 1);
+  EXPECT_EQ(ceil_div(65, 64), 2);
+  EXPECT_EQ(ceil_div(kMax, 64), 33554432);
+  EXPECT_EQ(ceil_div(kMax, 1), kMax);
+}
+
 TEST(TileGrid, CountsPartialTiles) {
-  dim3 grid;
-  ASSERT_TRUE(make_tile_grid({129, 257, 8}, 128, 256, &grid).ok());
-  EXPECT_EQ(grid.x, 4U);
-  ASSERT_TRUE(make_tile_grid({1, 1, 8}, 128, 256, &grid).ok());
-  EXPECT_EQ(grid.x, 1U);
+  EXPECT_EQ(tile_grid({129, 257, 8}, 128, 256).x, 4U);
+  EXPECT_EQ(tile_grid({1, 1, 8}, 128, 256).x, 1U);
+  EXPECT_EQ(tile_grid({1, std::numeric_limits<int>::max(), 8}, 64, 64).x, 33554432U);
 }
 
 TEST(TileGrid, RefusesMoreTilesThanAGridHolds) {
-  dim3 grid;
-  const Status status = make_tile_grid({2147483647, 2147483647, 8}, 64, 64, &grid);
+  const Status status = check_tile_grid({2147483647, 2147483647, 8}, 64, 64);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_THAT(status.message(), testing::HasSubstr("1125899906842624 tiles of 64x64"));
 }

@@ -2,13 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "test_support.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -18,9 +20,7 @@ namespace fs = std::filesystem;
 
 RunInfo example_run() {
   RunInfo run;
-  run.device.name = "NVIDIA H200";
-  run.device.sm_count = 132;
-  run.device.driver_version = 13000;
+  run.device = h200();
   run.device.runtime_version = 12080;
   run.driver = "580.95.05";
   run.commit = "0123abcdef";
@@ -110,6 +110,15 @@ TEST(Report, JsonHasTheSameFieldsAndTheSamples) {
   EXPECT_EQ(parsed[0]["seed"], 7);
 }
 
+TEST(Report, JsonTakesACommandThatIsNoUtf8) {
+  RunInfo run = example_run();
+  run.command = "matmul 4 --csv \xff.csv";
+  const std::array rows = {example_row("4", 1.4e-3)};
+  const nlohmann::json parsed = nlohmann::json::parse(json_report(run, rows));
+  EXPECT_EQ(parsed[0]["command"], "matmul 4 --csv \uFFFD.csv");
+  EXPECT_THAT(csv_report(run, rows), HasSubstr(run.command));
+}
+
 TEST(Report, WrongKernelHasNoSpeedAnywhere) {
   ResultRow row = example_row("4", 1e-3);
   row.measurement.reset();
@@ -144,47 +153,90 @@ TEST(Report, HeaderNamesGpuSoftwareAndInputs) {
   }
 }
 
-class ReportFiles : public ::testing::Test {
+class ReportFiles : public FolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "report_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+  /// What write_file leaves at `path`, which is to be given by `name`.
+  static std::string written(const std::string& name, const fs::path& path) {
+    std::string file;
+    const Status found = find_writable_file("--csv", name, &file);
+    EXPECT_TRUE(found.ok()) << found.message();
+    const Status status = write_file("--csv", file, "fresh");
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::ifstream stream(path);
+    return {std::istreambuf_iterator<char>(stream), {}};
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
-  std::size_t files_in_folder() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  Status refused(const fs::path& path) {
+    std::string file;
+    return find_writable_file("--csv", path, &file);
   }
 
-  fs::path folder_;
+  fs::path make_file(const char* name) {
+    std::ofstream(folder_ / name) << "old and longer";
+    return folder_ / name;
+  }
 };
 
 TEST_F(ReportFiles, AreReplacedAsAWhole) {
-  const std::string path = folder_ / "results.csv";
-  ASSERT_TRUE(write_file("--csv", path, "old and longer").ok());
-  ASSERT_TRUE(write_file("--csv", path, "fresh").ok());
-  std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "fresh");
+  const fs::path path = make_file("results.csv");
+  EXPECT_EQ(written(path, path), "fresh");
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(ReportFiles, MayHaveTheLongestName) {
+  const fs::path path = folder_ / std::string(255, 'r');
+  EXPECT_EQ(written(path, path), "fresh");
+}
+
+TEST_F(ReportFiles, AreFoundByRelativePaths) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  std::string file;
+  EXPECT_TRUE(find_writable_file("--csv", "./results.csv", &file).ok());
+  fs::current_path(before);
+  EXPECT_EQ(file, folder_ / "results.csv");
+}
+
+TEST_F(ReportFiles, AreWrittenBehindLinks) {
+  const fs::path target = make_file("target.csv");
+  const fs::path link = folder_ / "link.csv";
+  fs::create_symlink("target.csv", link);
+  EXPECT_EQ(written(link, target), "fresh");
+  EXPECT_TRUE(fs::is_symlink(link));
+}
+
+TEST_F(ReportFiles, LinksToNothingAreRefused) {
+  fs::create_symlink("nothing.csv", folder_ / "link.csv");
+  EXPECT_THAT(refused(folder_ / "link.csv").message(), HasSubstr("link to nothing"));
   EXPECT_EQ(files_in_folder(), 1U);
 }
 
 TEST_F(ReportFiles, CheckLeavesNothingBehind) {
-  EXPECT_TRUE(check_writable("--csv", folder_ / "results.csv").ok());
+  EXPECT_TRUE(refused(folder_ / "results.csv").ok());
   EXPECT_EQ(files_in_folder(), 0U);
 }
 
 TEST_F(ReportFiles, FolderThatDoesNotExistIsNamed) {
-  const std::string path = folder_ / "missing" / "results.csv";
-  for (const Status& status : {check_writable("--csv", path), write_file("--csv", path, "x")}) {
+  const fs::path path = folder_ / "missing" / "results.csv";
+  for (const Status& status : {refused(path), write_file("--csv", path, "x")}) {
     EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr("--csv cannot write '" + path + "': No such file or directory"));
+    EXPECT_THAT(status.message(),
+                HasSubstr("--csv cannot write '" + path.string() + "': No such file or directory"));
   }
 }
 
 TEST_F(ReportFiles, FoldersAndDevicesAreNoFiles) {
-  EXPECT_THAT(check_writable("--json", folder_).message(), HasSubstr("no regular file"));
-  EXPECT_THAT(check_writable("--json", "/dev/null").message(), HasSubstr("no regular file"));
+  fs::create_symlink("/dev/null", folder_ / "link");
+  for (const fs::path& path : {folder_, fs::path("/dev/null"), folder_ / "link"}) {
+    EXPECT_THAT(refused(path).message(), HasSubstr("no regular file")) << path;
+  }
+}
+
+TEST_F(ReportFiles, ReadOnlyFileIsRefused) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write every file";
+  const fs::path path = make_file("results.csv");
+  fs::permissions(path, fs::perms::owner_read);
+  EXPECT_THAT(refused(path).message(), HasSubstr("Permission denied"));
 }
 
 TEST_F(ReportFiles, FailedRenameLeavesNothingBehind) {
@@ -192,6 +244,15 @@ TEST_F(ReportFiles, FailedRenameLeavesNothingBehind) {
   fs::create_directories(occupied / "by_something");
   EXPECT_FALSE(write_file("--csv", occupied, "x").ok());
   EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(ReportFiles, SameFileUnderTwoNames) {
+  const fs::path path = make_file("results.csv");
+  fs::create_hard_link(path, folder_ / "other.csv");
+  EXPECT_TRUE(is_same_file(path, path));
+  EXPECT_TRUE(is_same_file(path, folder_ / "other.csv"));
+  EXPECT_FALSE(is_same_file(path, folder_ / "absent.csv"));
+  EXPECT_FALSE(is_same_file(folder_ / "absent.json", folder_ / "absent.csv"));
 }
 
 }  // namespace

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <thread>
 #include <vector>
+
+#include "test_support.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -50,6 +54,37 @@ TEST(ClockWithin, IsEmptyWithoutAReadingWithin) {
   const std::vector<SensorReading> readings = {{at(0), 345, {}}, {at(30), 1980, {}}};
   EXPECT_FALSE(clock_within(readings, at(8), at(20)));
   EXPECT_FALSE(clock_within({}, at(8), at(20)));
+}
+
+TEST(SensorLog, ReadsClockAndEnergyUntilItIsStopped) {
+  std::unique_ptr<Nvml> nvml;
+  ASSERT_TRUE(Nvml::open(fake_nvml(), "0000:1B:00.0", &nvml).ok());
+  const Clock::time_point begin = Clock::now();
+  SensorLog log(nvml.get());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::span<const SensorReading> readings = log.stop();
+  ASSERT_GE(readings.size(), 2U);
+  Clock::time_point previous = begin;
+  for (const SensorReading& reading : readings) {
+    EXPECT_EQ(reading.sm_clock_mhz, 1605);
+    EXPECT_EQ(reading.joules, 9000.5);
+    EXPECT_GE(reading.time, previous);
+    previous = reading.time;
+  }
+  EXPECT_LE(previous, Clock::now());
+  EXPECT_EQ(log.stop().size(), readings.size());
+}
+
+TEST(SensorLog, KeepsReadingsThatNvmlRefusesEmpty) {
+  NvmlApi api = fake_nvml();
+  api.nvmlDeviceGetClockInfo = [](NvmlApi::Device, int, unsigned int*) { return NvmlApi::Return{3}; };
+  std::unique_ptr<Nvml> nvml;
+  ASSERT_TRUE(Nvml::open(api, "0000:1B:00.0", &nvml).ok());
+  SensorLog log(nvml.get());
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_FALSE(log.stop().empty());
+  EXPECT_FALSE(log.stop().front().sm_clock_mhz.has_value());
+  EXPECT_TRUE(log.stop().front().joules.has_value());
 }
 
 TEST(SensorLog, IsEmptyWithoutNvml) {

@@ -9,12 +9,15 @@
 namespace hopper_gemm {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(Shapes, ParsesThreeExtents) {
   GemmShape shape{};
   ASSERT_TRUE(parse_shape("--shape", "1x257x264", &shape).ok());
   EXPECT_EQ(shape, (GemmShape{1, 257, 264}));
+  ASSERT_TRUE(parse_shape("--shape", "2X257x264", &shape).ok());
+  EXPECT_EQ(shape, (GemmShape{2, 257, 264}));
   ASSERT_TRUE(parse_shape("--shape", "2147483647x1x1", &shape).ok());
   EXPECT_EQ(shape.m, std::numeric_limits<int>::max());
 }
@@ -32,6 +35,7 @@ TEST_P(BadShapes, AreOneSentenceNamingTheArgument) {
   ASSERT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr(std::string("--shape got '")));
   EXPECT_THAT(status.message(), HasSubstr(GetParam().reason));
+  EXPECT_THAT(status.message(), HasSubstr("type for example --shape 4096x7168x2048"));
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
 }
 
@@ -49,7 +53,16 @@ TEST(Shapes, SizeIsASquare) {
   GemmShape shape{};
   ASSERT_TRUE(parse_size("--size", "4096", &shape).ok());
   EXPECT_EQ(shape, (GemmShape{4096, 4096, 4096}));
-  EXPECT_THAT(parse_size("--size", "-8", &shape).message(), HasSubstr("--size got '-8'"));
+  EXPECT_THAT(parse_size("--size", "-8", &shape).message(),
+              AllOf(HasSubstr("--size got '-8'"), HasSubstr("type for example --size 8192")));
+}
+
+TEST(Shapes, SizeWithSeveralExtentsPointsToShape) {
+  GemmShape shape{};
+  for (const char* text : {"8192x8192x8192", "64X64"}) {
+    EXPECT_THAT(parse_size("--size", text, &shape).message(),
+                AllOf(HasSubstr(std::string("--size got '") + text), HasSubstr("or --shape 4096x7168x2048")));
+  }
 }
 
 TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {

@@ -2,8 +2,9 @@
 """Writes the results table of README.md from a CSV file that `matmul all --mode both --csv` wrote.
 
 The table stands between `<!-- results:begin -->` and `<!-- results:end -->`; everything else is left alone. It shows the
-rows at 8192x8192x8192 of the ladder, of cuBLAS (version 0) and of the wgmma ceiling. With --check nothing is written:
-the exit status is 1 when the README is not what would be written.
+rows at 8192x8192x8192 of the ladder, of cuBLAS (version 0) and of the wgmma ceiling. Results that are not verified, not
+of normal data, or not of a commit are refused. With --check nothing is written: the exit status is 1 when the README is
+not what would be written.
 """
 
 import argparse
@@ -17,19 +18,32 @@ END = "<!-- results:end -->"
 SHAPE = ("8192", "8192", "8192")
 BASELINE = "0"
 CEILING = "ceiling"
+DEFAULT_CSV = ROOT / "profiles/h200/ladder.csv"
 
 
 class TableError(Exception):
     """What is wrong with the input, as one sentence."""
 
 
+def check_row(path, row):
+    """Refuses what must not be published."""
+    which = f"{path}: version {row['version']} at {row['m']}x{row['n']}x{row['k']} ({row['mode']})"
+    if row["version"] != CEILING and row["verified"] != "yes":
+        raise TableError(f"{which} is not verified but '{row['verified']}'")
+    if row["data"] != "normal":
+        raise TableError(f"{which} was measured on '{row['data']}' data instead of normal")
+    if not row["commit"] or row["commit"] == "unknown" or row["commit"].endswith("-dirty"):
+        raise TableError(f"{which} was measured at commit '{row['commit']}', which nobody else can check out")
+
+
 def read_rows(path):
     """The measured rows of the CSV at SHAPE, as {mode: {version: row}} in the file's order."""
     with open(path, newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if (row["m"], row["n"], row["k"]) == SHAPE]
+        rows = list(csv.DictReader(file))
     by_mode = {}
     for row in rows:
-        if row["tflops"]:
+        check_row(path, row)
+        if (row["m"], row["n"], row["k"]) == SHAPE and row["tflops"]:
             by_mode.setdefault(row["mode"], {})[row["version"]] = row
     if "burst" not in by_mode:
         raise TableError(f"{path} has no measured burst rows at {'x'.join(SHAPE)}")
@@ -64,7 +78,8 @@ def header_sentence(row):
     return (
         f"Measured on one {row['gpu']} ({row['sm_count']} SMs) at commit {row['commit']} on {row['date'][:10]}, "
         f"CUDA {row['cuda']}" + (f", driver {row['driver']}" if row["driver"] else "") + ", at "
-        f"{'x'.join(SHAPE)}, {row['data']} inputs, median of {row['rounds']} interleaved rounds, by `./{row['command']}`."
+        f"{'x'.join(SHAPE)}, {row['data']} inputs, median of {row['rounds']} interleaved rounds, by "
+        f"`build/release/{row['command']}`."
     )
 
 
@@ -87,8 +102,9 @@ def results_text(by_mode):
     return "\n".join(lines)
 
 
-def missing_text(path):
-    return f"No results yet: `./matmul all --mode both --csv {path}` measures them on an H100 or H200."
+def missing_text():
+    path = DEFAULT_CSV.relative_to(ROOT)
+    return f"No results yet: `./dev bench all --mode both --csv {path}` measures them on an H100 or H200."
 
 
 def replace_results(readme, text):
@@ -100,25 +116,23 @@ def replace_results(readme, text):
     return readme[: begin + len(BEGIN)] + "\n" + text + "\n" + readme[end:]
 
 
-def relative(path):
-    """`path` as it is written in the README: from the project's root where it lies under it."""
-    absolute = path.resolve()
-    return absolute.relative_to(ROOT) if absolute.is_relative_to(ROOT) else absolute
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("csv", nargs="?", type=pathlib.Path, default=ROOT / "profiles/h200/ladder.csv")
+    parser.add_argument("csv", nargs="?", type=pathlib.Path, help="default: profiles/h200/ladder.csv, if it exists")
     parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the README is out of date")
     arguments = parser.parse_args()
+    path = arguments.csv or DEFAULT_CSV
     try:
-        exists = arguments.csv.exists()
-        text = results_text(read_rows(arguments.csv)) if exists else missing_text(relative(arguments.csv))
+        # A file that is not there is an error, unless nobody asked for it.
+        nothing_yet = arguments.csv is None and not path.exists()
+        text = missing_text() if nothing_yet else results_text(read_rows(path))
         before = arguments.readme.read_text(encoding="utf-8")
         after = replace_results(before, text)
-    except (OSError, KeyError, TableError) as error:
-        reason = f"{arguments.csv} has no column {error}" if isinstance(error, KeyError) else error
+    except (OSError, KeyError, ValueError, csv.Error, TableError) as error:
+        reasons = {KeyError: f"{path} has no column {error}", ValueError: f"{path} cannot be read: {error}",
+                   csv.Error: f"{path} is no CSV file: {error}"}
+        reason = next((text for kind, text in reasons.items() if isinstance(error, kind)), error)
         print(f"generate_readme_table.py: {reason}", file=sys.stderr)
         return 2
     if arguments.check and before != after:

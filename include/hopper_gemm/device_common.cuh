@@ -3,16 +3,13 @@
 #include <cuda/std/cstdint>
 #include <ptx/address.cuh>
 
-#include "hopper_gemm/host_device.hpp"
+#include "hopper_gemm/ceil_div.hpp"
 
 namespace hopper_gemm {
 
-HG_HOST_DEVICE constexpr int ceil_div(int dividend, int divisor) {
-  return (dividend + divisor - 1) / divisor;
-}
-
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;
+inline constexpr int kRegistersPerSm = 64 * 1024;  // 32-bit; sm_80 to sm_90
 
 /// The launch's dynamic shared memory, viewed as a `Storage`. No constructor runs.
 /// The 128-byte swizzle counts from 1024-byte boundaries, so a block that the driver placed elsewhere would

@@ -8,9 +8,10 @@ namespace hopper_gemm {
 
 /// How 16-byte chunks of a shared-memory tile are permuted so that wgmma and TMA touch all 32 banks.
 ///
-/// In a pattern of span S bytes (32, 64 or 128), chunk c of row r (rows are S bytes, 8 rows a pattern for
-/// B128) is stored at chunk c XOR f(r); the pattern repeats every 8 * S bytes, and every address must be
-/// counted from a base aligned to that (1024 bytes for B128, 512 for B64, 256 for B32). The tensor map that
+/// Rows of the tile are S bytes (32, 64 or 128). Counting 128-byte lines from an aligned base, chunk c of line l is
+/// stored at chunk c XOR l % 8 of its line, with as many bits of l as a row has chunks: see swizzle_offset. The
+/// pattern repeats every 8 * S bytes, and the base must be aligned to that (1024 bytes for B128, 512 for B64, 256 for
+/// B32). The tensor map that
 /// fills a tile and the descriptor that reads it must name the same mode: nothing checks it, the product is
 /// simply wrong.
 enum class Swizzle { None, B32, B64, B128 };
@@ -27,7 +28,7 @@ HG_HOST_DEVICE constexpr int swizzle_span_bytes(Swizzle swizzle) {
   return 0;
 }
 
-/// Alignment, in bytes, that a tile's first byte needs in shared memory.
+/// Alignment, in bytes, that the first byte of a tile which TMA fills needs in shared memory.
 HG_HOST_DEVICE constexpr int swizzle_alignment_bytes(Swizzle swizzle) {
   return swizzle == Swizzle::None ? 128 : 8 * swizzle_span_bytes(swizzle);
 }
@@ -57,6 +58,8 @@ HG_HOST_DEVICE constexpr cuda::std::uint32_t swizzle_offset(cuda::std::uint32_t 
 /// | 62–63   | swizzle             | 0 none, 1 128 B, 2 64 B, 3 32 B (not the order of the tensor map) |
 ///
 /// All arguments are bytes, multiples of 16 and below 2^18; base_offset is 0–7.
+/// Without a swizzle the tile is made of core matrices, 8 rows of 16 contiguous bytes. K-major: the leading byte offset
+/// is the distance of neighbours along K, the stride byte offset that of neighbours along M or N.
 /// K-major operands with a swizzle: stride_byte_offset is the distance between groups of 8 rows (8 * span for
 /// a densely packed tile) and leading_byte_offset is ignored by the hardware as long as one instruction's K
 /// (32 bytes) stays inside the span. MN-major operands with a swizzle: the distance along M or N between

@@ -34,8 +34,7 @@ struct TensorMapSpec {
 
 /// Encodes `spec` through the driver's cuTensorMapEncodeTiled (CUDA Driver API "Tensor Map Object
 /// Management"). The entry point is looked up through the runtime, so that a program starts without libcuda.
-/// Element strides are 1 and there is no interleave. Thread-safe; costs about a microsecond, touches no
-/// device memory.
+/// Element strides are 1 and there is no interleave. Thread-safe; touches no device memory.
 ///
 /// InvalidArgument names the field that breaks a rule above, before the driver is asked.
 /// Unsupported: no driver, or one older than CUDA 12.0. CudaError: the driver refused the map.

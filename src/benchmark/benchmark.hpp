@@ -14,6 +14,10 @@
 
 namespace hopper_gemm {
 
+/// A graph of launches holds at most this many: more would take longer to build than to measure, and much
+/// memory.
+inline constexpr int kMaxLaunchesPerGraph = 4096;
+
 /// How long a sample lasts. A GPU's clock falls within milliseconds of full load, so the two differ by 10 to
 /// 20 %.
 enum class Mode {

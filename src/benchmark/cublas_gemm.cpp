@@ -9,7 +9,9 @@ namespace hopper_gemm {
 Status cublas_status(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   StatusCode code = StatusCode::CudaError;
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) code = StatusCode::Unsupported;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_NOT_INITIALIZED) {
+    code = StatusCode::Unsupported;
+  }
   if (status == CUBLAS_STATUS_ALLOC_FAILED) code = StatusCode::OutOfMemory;
   return {code, fmt::format("{}: {} ({})", what, cublasGetStatusName(status), cublasGetStatusString(status))};
 }
@@ -62,12 +64,14 @@ Status Cublas::gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, 
   return gemm(args, d_fp32, CUDA_R_32F, ldd, stream);
 }
 
-Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream) {
-  constexpr double kTimeoutSeconds = 60;
+Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, double timeout_seconds,
+                        cudaStream_t stream) {
   std::unique_ptr<Cublas> cublas;
   HG_RETURN_IF_ERROR(Cublas::create(&cublas));
   HG_RETURN_IF_ERROR(cublas->gemm_fp32(args, d_fp32, ldd, stream));
-  return wait_with_watchdog(stream, kTimeoutSeconds);
+  Status status = wait_with_watchdog(stream, timeout_seconds);
+  if (status.code() == StatusCode::Timeout) static_cast<void>(cublas.release());
+  return status;
 }
 
 }  // namespace hopper_gemm

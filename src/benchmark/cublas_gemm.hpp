@@ -17,8 +17,9 @@ namespace hopper_gemm {
 /// Scratch memory that cuBLAS and cublasLt may use: enough for every split-K kernel that they would choose.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{64} << 20;
 
-/// Ok for CUBLAS_STATUS_SUCCESS; otherwise "`what`: NAME (text)". NOT_SUPPORTED and ALLOC_FAILED keep their
-/// meaning as Unsupported and OutOfMemory.
+/// Ok for CUBLAS_STATUS_SUCCESS; otherwise "`what`: NAME (text)". OutOfMemory for ALLOC_FAILED; Unsupported
+/// for NOT_SUPPORTED, and for NOT_INITIALIZED, with which cublasCreate answers on a machine where it cannot
+/// work.
 Status cublas_status(cublasStatus_t status, std::string_view what);
 
 /// A cuBLAS handle with a workspace of its own, which lets its calls be captured into CUDA graphs. Not
@@ -52,8 +53,9 @@ class Cublas {
 
 /// D = A·B^T with fp32 output, the measure that verification takes of fp32 accumulation: see
 /// Cublas::gemm_fp32. Waits for the product, since the handle and its workspace live only as long as the
-/// call.
-Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream);
+/// call; after Timeout they are never freed, which would wait for the kernel that hangs.
+Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, double timeout_seconds,
+                        cudaStream_t stream);
 
 }  // namespace hopper_gemm
 

@@ -1,6 +1,5 @@
 #include "benchmark/device_info.hpp"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -8,43 +7,32 @@
 #include "cuda_check.hpp"
 
 namespace hopper_gemm {
-namespace {
-
-constexpr int kMinDriverVersion = 12000;
-
-Status check_any_device() {
-  int driver_version = 0;
-  HG_RETURN_IF_CUDA_ERROR(cudaDriverGetVersion(&driver_version));
+Status check_any_device(int driver_version, cudaError_t count_error, int count) {
   if (driver_version == 0) {
     return unsupported(
         "no NVIDIA driver is installed, so no kernel can run here; type `matmul list` to see what there is "
-        "to run "
-        "on a machine with an sm_90 GPU (H100, H200)");
+        "to "
+        "run on a machine with an sm_90 GPU (H100, H200)");
   }
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaErrorInsufficientDriver) {
-    int runtime_version = 0;
-    HG_RETURN_IF_CUDA_ERROR(cudaRuntimeGetVersion(&runtime_version));
+  if (count_error == cudaErrorInsufficientDriver) {
     return unsupported(
         fmt::format("the NVIDIA driver supports CUDA {} but this program was built with CUDA {}; update the "
-                    "driver or build with "
-                    "an older toolkit (12.3 or later)",
-                    cuda_version_text(driver_version), cuda_version_text(runtime_version)));
+                    "driver, or build with an older toolkit (12.3 or later)",
+                    cuda_version_text(driver_version), cuda_version_text(CUDART_VERSION)));
   }
-  if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
+  if (count_error == cudaErrorNoDevice || (count_error == cudaSuccess && count == 0)) {
     return unsupported(
         "no NVIDIA GPU is visible to CUDA (CUDA_VISIBLE_DEVICES may hide it); type `matmul list` to see what "
-        "there is "
-        "to run on an sm_90 GPU (H100, H200)");
+        "there is to run on an sm_90 GPU (H100, H200)");
   }
-  return cuda_status(error, "cudaGetDeviceCount");
+  return cuda_status(count_error, "cudaGetDeviceCount");
 }
 
-}  // namespace
-
 Status query_cuda_device(DeviceInfo* info) {
-  HG_RETURN_IF_ERROR(check_any_device());
+  HG_RETURN_IF_CUDA_ERROR(cudaDriverGetVersion(&info->driver_version));
+  int count = 0;
+  const cudaError_t count_error = cudaGetDeviceCount(&count);
+  HG_RETURN_IF_ERROR(check_any_device(info->driver_version, count_error, count));
   constexpr int kDevice = 0;
   HG_RETURN_IF_CUDA_ERROR(cudaSetDevice(kDevice));
   cudaDeviceProp properties{};
@@ -61,20 +49,9 @@ Status query_cuda_device(DeviceInfo* info) {
   info->l2_bytes = properties.l2CacheSize;
   info->total_bytes = static_cast<std::int64_t>(total_bytes);
   info->free_bytes = static_cast<std::int64_t>(free_bytes);
-  HG_RETURN_IF_CUDA_ERROR(cudaDriverGetVersion(&info->driver_version));
   HG_RETURN_IF_CUDA_ERROR(cudaRuntimeGetVersion(&info->runtime_version));
   info->pci_bus_id = pci_bus_id.data();
   return {};
-}
-
-Status check_driver_version(const DeviceInfo& info) {
-  if (info.driver_version >= kMinDriverVersion) return {};
-  return unsupported(
-      fmt::format("the NVIDIA driver supports CUDA {} but tensor maps need CUDA {}; install driver 525 or "
-                  "later, and at least the "
-                  "one that CUDA {} asks for",
-                  cuda_version_text(info.driver_version), cuda_version_text(kMinDriverVersion),
-                  cuda_version_text(info.runtime_version)));
 }
 
 std::string cuda_version_text(int version) {

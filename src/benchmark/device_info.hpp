@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstdint>
 #include <string>
 
@@ -21,12 +23,12 @@ struct DeviceInfo {
   std::string pci_bus_id;   ///< "0000:1B:00.0"
 };
 
-/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Unsupported: there is no driver, no GPU,
-/// or the driver is older than the runtime accepts.
+/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Errors as below.
 Status query_cuda_device(DeviceInfo* info);
 
-/// Ok when the driver supports CUDA 12.0, the first with tensor maps.
-Status check_driver_version(const DeviceInfo& info);
+/// Judges what cudaDriverGetVersion and cudaGetDeviceCount said. Unsupported: there is no driver, no GPU, or
+/// the driver is older than the runtime accepts.
+Status check_any_device(int driver_version, cudaError_t count_error, int count);
 
 /// 13000 as "13.0".
 std::string cuda_version_text(int version);

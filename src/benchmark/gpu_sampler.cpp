@@ -9,13 +9,13 @@
 #include "benchmark/sensor_log.hpp"
 #include "benchmark/shapes.hpp"
 #include "cuda_check.hpp"
+#include "hopper_gemm/ceil_div.hpp"
 #include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {
 
 constexpr double kGraphMs = 4;
-constexpr int kMaxLaunchesPerGraph = 4096;
 
 using Clock = std::chrono::steady_clock;
 
@@ -24,7 +24,7 @@ int times_to_fill(double wanted_ms, double each_ms, int most) {
 }
 
 int replays_to_fill(double wanted_ms, double graph_ms) {
-  constexpr int kMaxReplays = 100000;
+  constexpr int kMaxReplays = 500;
   return times_to_fill(wanted_ms, graph_ms, kMaxReplays);
 }
 
@@ -34,6 +34,11 @@ double hang_timeout_seconds(double flops, double launches) {
   constexpr double kGraceSeconds = 30;
   constexpr double kHopelessFlopsPerSecond = 1e12;
   return kGraceSeconds + launches * flops / kHopelessFlopsPerSecond;
+}
+
+int launches_per_graph(double ms_per_launch, int sets) {
+  const int rotations = ceil_div(times_to_fill(kGraphMs, ms_per_launch, kMaxLaunchesPerGraph), sets);
+  return std::min(rotations, kMaxLaunchesPerGraph / sets) * sets;
 }
 
 GpuSampler::GpuSampler(std::vector<GemmArgs> sets, cudaStream_t stream, const Nvml* nvml)
@@ -51,10 +56,6 @@ Status GpuSampler::create_events() {
   return {};
 }
 
-Status GpuSampler::wait(double launches) {
-  return wait_with_watchdog(stream_, hang_timeout_seconds(gemm_flops(sets_.front().shape), launches));
-}
-
 Status GpuSampler::launch_over_sets(const Launch& launch, int count) {
   for (int i = 0; i < count; ++i) {
     HG_RETURN_IF_ERROR(launch(sets_[static_cast<std::size_t>(i) % sets_.size()], stream_));
@@ -62,14 +63,15 @@ Status GpuSampler::launch_over_sets(const Launch& launch, int count) {
   return {};
 }
 
-Status GpuSampler::time_launches(const Launch& launch, int count, double* ms_per_launch) {
+Status GpuSampler::time(const std::function<Status()>& enqueue, double launches, double* elapsed_ms) {
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(start_, stream_));
-  HG_RETURN_IF_ERROR(launch_over_sets(launch, count));
+  HG_RETURN_IF_ERROR(enqueue());
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(stop_, stream_));
-  HG_RETURN_IF_ERROR(wait(count));
-  float elapsed_ms = 0;
-  HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed_ms, start_, stop_));
-  *ms_per_launch = double{elapsed_ms} / count;
+  HG_RETURN_IF_ERROR(
+      wait_with_watchdog(stream_, hang_timeout_seconds(gemm_flops(sets_.front().shape), launches)));
+  float elapsed = 0;
+  HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed, start_, stop_));
+  *elapsed_ms = elapsed;
   return {};
 }
 
@@ -90,34 +92,24 @@ Status GpuSampler::replay(const Contestant& contestant, int replays) {
   return {};
 }
 
-Status GpuSampler::time_replays(const Contestant& contestant, int replays, double* elapsed_ms) {
-  HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(start_, stream_));
-  HG_RETURN_IF_ERROR(replay(contestant, replays));
-  HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(stop_, stream_));
-  HG_RETURN_IF_ERROR(wait(double{1} * replays * contestant.launches));
-  float elapsed = 0;
-  HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed, start_, stop_));
-  *elapsed_ms = elapsed;
-  return {};
-}
-
 Status GpuSampler::add(const Launch& launch) {
   HG_RETURN_IF_ERROR(create_events());
-  double ms_per_launch = 0;
+  double elapsed_ms = 0;
   // The first launch also pays for loading the kernel; it only says how many make a meaningful second look.
-  HG_RETURN_IF_ERROR(time_launches(launch, 1, &ms_per_launch));
+  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, 1); }, 1, &elapsed_ms));
   constexpr int kMostToTime = 64;
-  HG_RETURN_IF_ERROR(
-      time_launches(launch, times_to_fill(kGraphMs, ms_per_launch, kMostToTime), &ms_per_launch));
+  const int count = times_to_fill(kGraphMs, elapsed_ms, kMostToTime);
+  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, count); }, count, &elapsed_ms));
   Contestant contestant{.graph = nullptr,
-                        .launches = times_to_fill(kGraphMs, ms_per_launch, kMaxLaunchesPerGraph),
+                        .launches = launches_per_graph(elapsed_ms / count, static_cast<int>(sets_.size())),
                         .graph_ms = 0};
   HG_RETURN_IF_ERROR(capture(launch, contestant.launches, &contestant.graph));
   contestants_.push_back(contestant);
   // Where the host was slower than the GPU, the graph is shorter than asked for: samples replay it more
-  // often.
-  HG_RETURN_IF_ERROR(time_replays(contestant, 1, &ms_per_launch));
-  return time_replays(contestant, 1, &contestants_.back().graph_ms);
+  // often. The first replay also pays for bringing the graph to the GPU.
+  const auto replay_once = [&] { return replay(contestant, 1); };
+  HG_RETURN_IF_ERROR(time(replay_once, contestant.launches, &elapsed_ms));
+  return time(replay_once, contestant.launches, &contestants_.back().graph_ms);
 }
 
 Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
@@ -129,18 +121,15 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
   SensorLog log(nvml_);
   HG_RETURN_IF_ERROR(replay(contestant, warm_up_replays));
-  HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(start_, stream_));
-  HG_RETURN_IF_ERROR(replay(contestant, timed_replays));
-  HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(stop_, stream_));
-  HG_RETURN_IF_ERROR(wait(double{1} * (warm_up_replays + timed_replays) * contestant.launches));
+  const double launches = static_cast<double>(warm_up_replays + timed_replays) * contestant.launches;
+  double elapsed_ms = 0;
+  HG_RETURN_IF_ERROR(time([&] { return replay(contestant, timed_replays); }, launches, &elapsed_ms));
   const Clock::time_point end = Clock::now();
   const std::span<const SensorReading> readings = log.stop();
 
-  float elapsed_ms = 0;
-  HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed_ms, start_, stop_));
-  sample->seconds = double{elapsed_ms} / 1e3 / timed_replays / contestant.launches;
+  sample->seconds = elapsed_ms / 1e3 / timed_replays / contestant.launches;
   const auto timed =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<float, std::milli>(elapsed_ms));
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(elapsed_ms));
   sample->sm_clock_mhz = clock_within(readings, end - timed, end);
   // A burst is over before the energy counter has moved twice, and what it shows includes the rest before.
   if (mode == Mode::Sustained) sample->watts = mean_watts(readings);

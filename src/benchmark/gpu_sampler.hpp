@@ -22,11 +22,15 @@ using Launch = std::function<Status(const GemmArgs&, cudaStream_t)>;
 /// reaches.
 double hang_timeout_seconds(double flops, double launches);
 
+/// How many launches of `ms_per_launch` a graph holds: 4 ms of them, in whole rotations over `sets` operand
+/// sets (at most kMaxLaunchesPerGraph), so that replaying it goes on where it ended.
+int launches_per_graph(double ms_per_launch, int sets);
+
 /// Samples contestants on the GPU.
 ///
-/// A contestant's launches, about 4 ms of them (at least one) rotating over the operand sets, are captured
-/// into a CUDA graph once and replayed: the time of a launch is then that of the GPU alone, also for GEMMs
-/// shorter than the microseconds that the host takes to launch one. Events around the replays take the time.
+/// A contestant's launches (see launches_per_graph) are captured into a CUDA graph once and replayed: the
+/// time of a launch is then that of the GPU alone, also for GEMMs shorter than the microseconds that the host
+/// takes to launch one. Events around the replays take the time.
 class GpuSampler : public Sampler {
  public:
   /// `sets`: operands to rotate over; `stream` and `nvml` (nullptr: no readings) must outlive the sampler.
@@ -49,13 +53,12 @@ class GpuSampler : public Sampler {
   };
 
   Status create_events();
-  /// Enqueues `count` plain launches and says how long one took, host overhead included.
-  Status time_launches(const Launch& launch, int count, double* ms_per_launch);
+  /// Calls `enqueue` between two events, waits, and says how far apart on the GPU they were. `launches`: what
+  /// the stream then holds, for the watchdog.
+  Status time(const std::function<Status()>& enqueue, double launches, double* elapsed_ms);
   Status capture(const Launch& launch, int count, cudaGraphExec_t* graph);
   Status launch_over_sets(const Launch& launch, int count);
-  Status time_replays(const Contestant& contestant, int replays, double* elapsed_ms);
   Status replay(const Contestant& contestant, int replays);
-  Status wait(double launches);
 
   std::vector<GemmArgs> sets_;
   cudaStream_t stream_;

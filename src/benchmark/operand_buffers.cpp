@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "benchmark/benchmark.hpp"
+#include "hopper_gemm/ceil_div.hpp"
+
 namespace hopper_gemm {
 namespace {
 
@@ -22,9 +25,7 @@ constexpr std::int64_t saturating_add(std::int64_t x, std::int64_t y) {
   return __builtin_add_overflow(x, y, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
-constexpr std::int64_t padded_rows(std::int64_t rows) {
-  return (rows + kRowPadding - 1) / kRowPadding * kRowPadding;
-}
+constexpr std::int64_t padded_rows(std::int64_t rows) { return ceil_div(rows, kRowPadding) * kRowPadding; }
 
 constexpr double gigabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
@@ -54,7 +55,9 @@ BufferPlan plan_operand_buffers(const GemmShape& shape, std::int64_t l2_bytes) {
   const std::int64_t set_elems = saturating_add(saturating_add(plan.a_elems, plan.b_elems), plan.d_elems);
   const std::int64_t set_bytes = saturating_multiply(set_elems, kElemBytes);
   const std::int64_t wanted_bytes = kL2Multiple * l2_bytes;
-  if (set_bytes < wanted_bytes) plan.sets = (wanted_bytes + set_bytes - 1) / set_bytes;
+  if (set_bytes < wanted_bytes) {
+    plan.sets = std::min(ceil_div(wanted_bytes, set_bytes), std::int64_t{kMaxLaunchesPerGraph});
+  }
   plan.total_bytes = saturating_multiply(plan.sets, set_bytes);
   return plan;
 }

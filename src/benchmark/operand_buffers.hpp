@@ -19,9 +19,9 @@ namespace hopper_gemm {
 /// How many copies of A, B and D a measurement rotates over, and the elements of each copy.
 ///
 /// A launch that finds its operands in L2, left there by the launch before, runs faster than the same GEMM in
-/// a program does. So shapes whose operands take less than three times the L2 get as many sets as reach that.
-/// Each operand's rows are padded to 16, which puts every copy on a 256-byte boundary, as an allocation of
-/// its own would.
+/// a program does. So shapes whose operands take less than three times the L2 get as many sets as reach that,
+/// or as many as one graph holds launches: kMaxLaunchesPerGraph. Each operand's rows are padded to 16, which
+/// puts every copy on a 256-byte boundary, as an allocation of its own would.
 struct BufferPlan {
   LeadingDimensions leading_dimensions;
   std::int64_t sets;

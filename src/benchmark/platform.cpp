@@ -52,13 +52,12 @@ class CudaSession : public Session {
     HG_RETURN_IF_ERROR(
         wait_with_watchdog(stream_.get(), hang_timeout_seconds(gemm_flops(request_.shape), 1)));
     sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml);
-    if (request_.baseline) HG_RETURN_IF_ERROR(add_baseline());
+    HG_RETURN_IF_ERROR(add_baseline());
     for (const KernelInfo* kernel : request_.kernels) {
       add({.version = std::string(kernel->version), .variant = "", .flops = gemm_flops(request_.shape)},
           kernel->launch);
     }
-    if (request_.ceiling) HG_RETURN_IF_ERROR(add_ceiling());
-    return {};
+    return add_ceiling();
   }
 
   std::span<const SessionContestant> contestants() const override { return contestants_; }

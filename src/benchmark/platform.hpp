@@ -24,13 +24,11 @@ inline constexpr std::string_view kBaselineName = "cublas";
 inline constexpr std::string_view kCeilingVersion = "ceiling";
 inline constexpr std::string_view kCeilingName = "wgmma_ceiling";
 
-/// Everything that is measured at one shape.
+/// What is measured at one shape: these kernels, and always the baseline and the ceiling.
 struct SessionRequest {
   GemmShape shape{};
   DeviceInfo device;
   std::vector<const KernelInfo*> kernels;
-  bool baseline = true;
-  bool ceiling = true;
   DataKind data = DataKind::Normal;
   std::uint64_t seed = 0;
   const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power

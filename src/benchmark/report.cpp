@@ -2,19 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "benchmark/shapes.hpp"
 
 namespace hopper_gemm {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kTableFormat =
@@ -101,7 +103,7 @@ std::string csv_cell(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
   std::string text = value.get<std::string>();
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
@@ -113,7 +115,16 @@ Status not_writable(std::string_view argument, const std::string& path, std::str
                   argument, path, reason));
 }
 
-std::string temporary_path(const std::string& path) { return fmt::format("{}.{}.tmp", path, getpid()); }
+/// In the folder of `path`, so that it can be renamed to it.
+std::string temporary_path(const std::string& path) {
+  return fs::path(path).parent_path() / fmt::format(".matmul-{}.tmp", getpid());
+}
+
+/// -1 with errno set when it cannot be created.
+int create_temporary(const std::string& temporary) {
+  unlink(temporary.c_str());  // of a process that died long ago
+  return open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
 
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
@@ -209,27 +220,40 @@ std::string json_report(const RunInfo& run, std::span<const ResultRow> rows) {
     }
     array.push_back(std::move(object));
   }
-  return array.dump(2) + "\n";
+  // The command may hold bytes that are no UTF-8.
+  return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Status check_writable(std::string_view argument, const std::string& path) {
-  struct stat existing {};
-  if (stat(path.c_str(), &existing) == 0) {
-    // Renaming over a device such as /dev/stdout would replace the device.
-    if (!S_ISREG(existing.st_mode)) return not_writable(argument, path, "it exists and is no regular file");
-    if (access(path.c_str(), W_OK) != 0) return not_writable(argument, path, std::strerror(errno));
+Status find_writable_file(std::string_view argument, const std::string& path, std::string* file) {
+  std::error_code error;
+  // Before the links are resolved: what /dev/stdout leads to may have no path.
+  const fs::file_status existing = fs::status(path, error);
+  if (fs::exists(existing) && !fs::is_regular_file(existing)) {
+    return not_writable(argument, path, "it exists and is no regular file");
   }
-  const std::string temporary = temporary_path(path);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return not_writable(argument, path, std::strerror(errno));
-  close(file);
+  const fs::path absolute = fs::absolute(path, error);
+  if (!error) *file = fs::weakly_canonical(absolute, error).string();
+  if (error) return not_writable(argument, path, error.message());
+  if (fs::is_symlink(*file, error)) return not_writable(argument, path, "it is a link to nothing");
+  if (fs::exists(existing) && access(file->c_str(), W_OK) != 0) {
+    return not_writable(argument, path, std::strerror(errno));
+  }
+  const std::string temporary = temporary_path(*file);
+  const int created = create_temporary(temporary);
+  if (created < 0) return not_writable(argument, path, std::strerror(errno));
+  close(created);
   unlink(temporary.c_str());
   return {};
 }
 
+bool is_same_file(const std::string& x, const std::string& y) {
+  std::error_code neither_exists;
+  return x == y || fs::equivalent(x, y, neither_exists);
+}
+
 Status write_file(std::string_view argument, const std::string& path, std::string_view content) {
   const std::string temporary = temporary_path(path);
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int file = create_temporary(temporary);
   if (file < 0) return not_writable(argument, path, std::strerror(errno));
   const bool written = write_all(file, content);
   const bool closed = close(file) == 0;

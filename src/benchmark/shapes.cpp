@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 
 namespace hopper_gemm {
@@ -32,12 +33,16 @@ constexpr std::array kRagged = {
 };
 
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+  return ceil_div(value, multiple) * multiple;
 }
 
-Status parse_extent(std::string_view argument, std::string_view what, std::string_view text, int* extent) {
+constexpr std::string_view kExampleShape = "4096x7168x2048";
+
+Status parse_extent(std::string_view argument, std::string_view what, std::string_view example,
+                    std::string_view text, int* extent) {
+  const NumberRule rule = {argument, what, 1, std::numeric_limits<int>::max(), example};
   std::uint64_t value = 0;
-  HG_RETURN_IF_ERROR(parse_number(argument, what, text, 1, std::numeric_limits<int>::max(), &value));
+  HG_RETURN_IF_ERROR(parse_number(rule, text, &value));
   *extent = static_cast<int>(value);
   return {};
 }
@@ -55,31 +60,39 @@ double gemm_flops(const GemmShape& shape) {
 
 std::string to_string(const GemmShape& shape) { return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k); }
 
-Status parse_number(std::string_view argument, std::string_view what, std::string_view text,
-                    std::uint64_t min, std::uint64_t max, std::uint64_t* value) {
+Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t* value) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, *value);
-  const bool is_number = stop == end && (error == std::errc{} || error == std::errc::result_out_of_range);
-  if (is_number && error == std::errc{} && *value >= min && *value <= max) return {};
-  return invalid_argument(fmt::format("{} got '{}' for {}, which must be a whole number from {} to {}",
-                                      argument, text, what, min, max));
+  if (stop == end && error == std::errc{} && *value >= rule.min && *value <= rule.max) return {};
+  return invalid_argument(
+      fmt::format("{} got '{}' for {}, which must be a whole number from {} to {}; type for example {} {}",
+                  rule.argument, text, rule.what, rule.min, rule.max, rule.argument, rule.example));
 }
 
 Status parse_shape(std::string_view argument, std::string_view text, GemmShape* shape) {
-  const std::size_t first = text.find('x');
-  const std::size_t second = first == std::string_view::npos ? first : text.find('x', first + 1);
-  if (second == std::string_view::npos || text.find('x', second + 1) != std::string_view::npos) {
-    return invalid_argument(fmt::format("{} got '{}', which is not MxNxK; type for example {} 4096x7168x2048",
-                                        argument, text, argument));
+  constexpr std::string_view kTimes = "xX";
+  const std::size_t first = text.find_first_of(kTimes);
+  const std::size_t second = first == std::string_view::npos ? first : text.find_first_of(kTimes, first + 1);
+  if (second == std::string_view::npos || text.find_first_of(kTimes, second + 1) != std::string_view::npos) {
+    return invalid_argument(fmt::format("{} got '{}', which is not MxNxK; type for example {} {}", argument,
+                                        text, argument, kExampleShape));
   }
-  HG_RETURN_IF_ERROR(parse_extent(argument, "M", text.substr(0, first), &shape->m));
-  HG_RETURN_IF_ERROR(parse_extent(argument, "N", text.substr(first + 1, second - first - 1), &shape->n));
-  return parse_extent(argument, "K", text.substr(second + 1), &shape->k);
+  const auto parse = [&](std::string_view what, std::size_t begin, std::size_t end, int* extent) {
+    return parse_extent(argument, what, kExampleShape, text.substr(begin, end - begin), extent);
+  };
+  HG_RETURN_IF_ERROR(parse("M", 0, first, &shape->m));
+  HG_RETURN_IF_ERROR(parse("N", first + 1, second, &shape->n));
+  return parse("K", second + 1, text.size(), &shape->k);
 }
 
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape) {
+  if (text.find_first_of("xX") != std::string_view::npos) {
+    return invalid_argument(fmt::format(
+        "{} got '{}', but takes one N for the shape NxNxN; type for example {} 8192, or --shape {}", argument,
+        text, argument, kExampleShape));
+  }
   int extent = 0;
-  HG_RETURN_IF_ERROR(parse_extent(argument, "M, N and K", text, &extent));
+  HG_RETURN_IF_ERROR(parse_extent(argument, "M, N and K", "8192", text, &extent));
   *shape = {extent, extent, extent};
   return {};
 }

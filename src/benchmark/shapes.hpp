@@ -26,13 +26,21 @@ double gemm_flops(const GemmShape& shape);
 /// "8192x8192x8192".
 std::string to_string(const GemmShape& shape);
 
-/// Reads "MxNxK", each a whole number from 1 to INT_MAX. InvalidArgument: one sentence that names `argument`
-/// ("--shape").
+/// Reads "MxNxK" or "MXNXK", each a whole number from 1 to INT_MAX. InvalidArgument: one sentence that names
+/// `argument` ("--shape").
 Status parse_shape(std::string_view argument, std::string_view text, GemmShape* shape);
 
-/// Reads a whole number from `min` to `max`. InvalidArgument as above; `what` names the number ("M").
-Status parse_number(std::string_view argument, std::string_view what, std::string_view text,
-                    std::uint64_t min, std::uint64_t max, std::uint64_t* value);
+/// What a number on the command line may be, and the words to refuse another with.
+struct NumberRule {
+  std::string_view argument;  ///< "--shape"
+  std::string_view what;      ///< "M"
+  std::uint64_t min;
+  std::uint64_t max;
+  std::string_view example;  ///< a value of the argument to type instead: "4096x7168x2048"
+};
+
+/// Reads a whole number. InvalidArgument as above.
+Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t* value);
 
 /// Reads the N of an NxNxN shape.
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape);

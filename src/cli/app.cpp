@@ -4,7 +4,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <ctime>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +23,6 @@ namespace hopper_gemm {
 namespace {
 
 constexpr ComputeCapability kHopper = {9, 0};
-constexpr int kFirstBf16Major = 8;
 
 constexpr std::string_view kBaselineIdea = "the better of cublasGemmEx and the fastest cublasLt candidate";
 constexpr std::string_view kCeilingIdea =
@@ -66,7 +69,7 @@ class Progress {
 std::string list_text(std::span<const KernelInfo> ladder) {
   constexpr std::string_view kFormat = "{:<8} {:<20} {:<6} {}\n";
   std::string text = fmt::format(kFormat, "version", "name", "needs", "idea");
-  text += fmt::format(kFormat, kBaselineVersion, kBaselineName, sm_text({kFirstBf16Major, 0}), kBaselineIdea);
+  text += fmt::format(kFormat, kBaselineVersion, kBaselineName, sm_text(kHopper), kBaselineIdea);
   for (const KernelInfo& kernel : ladder) {
     text +=
         fmt::format(kFormat, kernel.version, kernel.name, sm_text(kernel.compute_capability), kernel.idea);
@@ -82,63 +85,75 @@ GemmArgs placeholder_args(const GemmShape& shape) {
   return {.shape = shape, .a = aligned, .lda = ld.a, .b = aligned, .ldb = ld.b, .d = aligned, .ldd = ld.d};
 }
 
-Status needs_other_gpu(std::string_view what, std::string_view needed, const DeviceInfo& device) {
-  return unsupported(
-      fmt::format("{} needs {} but {} is {}; type `matmul list` to see what each version needs", what, needed,
-                  device.name, sm_text(device.compute_capability)));
-}
-
-Status baseline_refusal(const DeviceInfo& device) {
-  if (device.compute_capability.major >= kFirstBf16Major) return {};
-  return needs_other_gpu("cuBLAS in bf16", "an sm_80 GPU or a newer one", device);
-}
-
-Status ceiling_refusal(const DeviceInfo& device) {
+/// Everything in this build is compiled for sm_90 alone: the kernels, the fills, the reference and the
+/// checks.
+Status check_is_hopper(const DeviceInfo& device) {
   if (device.compute_capability == kHopper) return {};
-  return needs_other_gpu("the wgmma ceiling", "an sm_90 GPU (H100, H200)", device);
+  return unsupported(fmt::format(
+      "this program needs an {} GPU (H100, H200, GH200), but {} is {}; run it on a machine with such a "
+      "GPU, or type `matmul list` to see what there is to run",
+      sm_text(kHopper), device.name, sm_text(device.compute_capability)));
 }
 
-/// Ok, or why `kernel` cannot run at `shape` on `device`.
-Status kernel_refusal(const KernelInfo& kernel, const DeviceInfo& device, const GemmShape& shape) {
-  const std::string what = fmt::format("kernel {} ({})", kernel.version, kernel.name);
-  if (kernel.compute_capability != device.compute_capability) {
-    const bool is_hopper = kernel.compute_capability == kHopper;
-    return needs_other_gpu(
-        what,
-        fmt::format("an {} GPU{}", sm_text(kernel.compute_capability), is_hopper ? " (H100, H200)" : ""),
-        device);
-  }
+/// What to type instead of a shape that a kernel refuses.
+std::string advice_on(const GemmShape& shape) {
+  const int below = shape.k / kTmaAlignmentElems * kTmaAlignmentElems;
+  if (below == shape.k) return "type a smaller --shape";
+  const int to_next = kTmaAlignmentElems - (shape.k - below);
+  if (below == 0) return fmt::format("type K = {}", kTmaAlignmentElems);
+  if (shape.k > std::numeric_limits<int>::max() - to_next) return fmt::format("type K = {}", below);
+  return fmt::format("type K = {} or {}", below, shape.k + to_next);
+}
+
+/// Ok, or why `kernel` cannot run at `shape`.
+Status kernel_refusal(const KernelInfo& kernel, const GemmShape& shape) {
   const Status refusal = kernel.can_implement(placeholder_args(shape));
   if (refusal.ok()) return {};
-  return {refusal.code(), fmt::format("{} cannot run {}: {}", what, to_string(shape), refusal.message())};
+  return {refusal.code(), fmt::format("kernel {} ({}) cannot run {}: {}; {}", kernel.version, kernel.name,
+                                      to_string(shape), refusal.message(), advice_on(shape))};
 }
 
-/// Ok when at least one of the versions asked for can run at one of the shapes; otherwise why the first
-/// cannot.
-Status check_any_can_run(const Options& options, const DeviceInfo& device) {
-  std::vector<Status> refusals;
-  if (options.baseline) refusals.push_back(baseline_refusal(device));
+/// Ok unless kernels were asked for of which none can run at any of the shapes; then why the first cannot.
+Status check_any_can_run(const Options& options) {
+  Status first;
   for (const GemmShape& shape : options.shapes) {
-    for (const KernelInfo* kernel : options.kernels)
-      refusals.push_back(kernel_refusal(*kernel, device, shape));
+    for (const KernelInfo* kernel : options.kernels) {
+      Status refusal = kernel_refusal(*kernel, shape);
+      if (refusal.ok()) return {};
+      if (first.ok()) first = std::move(refusal);
+    }
   }
-  if (options.ceiling) refusals.push_back(ceiling_refusal(device));
-  for (const Status& refusal : refusals) {
-    if (refusal.ok()) return {};
-  }
-  return refusals.front();
+  return first;
+}
+
+/// Says at which shape a session failed.
+Status at_shape(const GemmShape& shape, const Status& status) {
+  if (status.ok()) return status;
+  const bool out_of_memory = status.code() == StatusCode::OutOfMemory;
+  return {status.code(), fmt::format("{}: {}{}", to_string(shape), status.message(),
+                                     out_of_memory ? "; end other programs that hold GPU memory, or type a "
+                                                     "smaller --shape"
+                                                   : "")};
+}
+
+/// An argument that is quoted in a sentence must neither break the line nor command the terminal.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  return text;
+}
+
+Status flush(std::ostream& out) {
+  if (out.flush()) return {};
+  return {StatusCode::InvalidArgument,
+          "the standard output is full or closed, so that not everything was written to it; send it to a "
+          "terminal, or to a file on a disk with room"};
 }
 
 std::string typed_command(int argc, const char* const* argv) {
   std::string command = "matmul";
   for (int i = 1; i < argc; ++i) command += fmt::format(" {}", argv[i]);
   return command;
-}
-
-/// Keeps a session from being destroyed, see run_matmul.
-void abandon(std::unique_ptr<Session> session) {
-  static std::vector<std::unique_ptr<Session>> abandoned;
-  abandoned.push_back(std::move(session));
 }
 
 /// One execution of the benchmark: checks everything, then measures shape by shape.
@@ -151,13 +166,17 @@ class Run {
 
   /// Everything that can be said before the GPU works, so that nobody waits for an error.
   Status check() {
-    if (!options_.csv_path.empty()) HG_RETURN_IF_ERROR(check_writable("--csv", options_.csv_path));
-    if (!options_.json_path.empty()) HG_RETURN_IF_ERROR(check_writable("--json", options_.json_path));
+    HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_file_));
+    HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_file_));
+    if (!csv_file_.empty() && !json_file_.empty() && is_same_file(csv_file_, json_file_)) {
+      return invalid_argument(
+          fmt::format("--csv and --json both name '{}'; type two different files", csv_file_));
+    }
     DeviceInfo& device = info_.device;
     HG_RETURN_IF_ERROR(platform_.query_device(&device));
-    HG_RETURN_IF_ERROR(check_driver_version(device));
+    HG_RETURN_IF_ERROR(check_is_hopper(device));
     HG_RETURN_IF_ERROR(platform_.check_tensor_map_support());
-    HG_RETURN_IF_ERROR(check_any_can_run(options_, device));
+    HG_RETURN_IF_ERROR(check_any_can_run(options_));
     for (const GemmShape& shape : options_.shapes) {
       HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
         return platform_.required_bytes(candidate, device.l2_bytes, options_.verify);
@@ -171,28 +190,34 @@ class Run {
     describe_run();
     progress_.clear();
     out_ << report_header(info_) << '\n' << table_titles() << std::endl;
-    for (const GemmShape& shape : options_.shapes) HG_RETURN_IF_ERROR(measure_shape(shape));
-    return {};
-  }
-
-  Status write_files() const {
-    if (!options_.csv_path.empty()) {
-      HG_RETURN_IF_ERROR(write_file("--csv", options_.csv_path, csv_report(info_, rows_)));
-    }
-    if (!options_.json_path.empty()) {
-      HG_RETURN_IF_ERROR(write_file("--json", options_.json_path, json_report(info_, rows_)));
+    for (const GemmShape& shape : options_.shapes) {
+      if (!out_ && csv_file_.empty() && json_file_.empty()) break;  // nobody would see more results
+      HG_RETURN_IF_ERROR(measure_shape(shape));
     }
     return {};
   }
 
-  bool any_wrong() const {
-    for (const ResultRow& row : rows_) {
-      if (row.verdict == Verdict::Wrong) return true;
-    }
-    return false;
+  /// These write what was measured, be it only a part of what was asked for.
+  Status write_csv() const {
+    if (csv_file_.empty() || rows_.empty()) return {};
+    return write_file("--csv", csv_file_, csv_report(info_, rows_));
+  }
+  Status write_json() const {
+    if (json_file_.empty() || rows_.empty()) return {};
+    return write_file("--json", json_file_, json_report(info_, rows_));
+  }
+
+  /// Some kernel was wrong, hung or crashed.
+  bool any_kernel_failed() const {
+    return kernel_crashed_ || std::any_of(rows_.begin(), rows_.end(),
+                                          [](const ResultRow& row) { return row.verdict == Verdict::Wrong; });
   }
 
  private:
+  static Status find_file(std::string_view argument, const std::string& path, std::string* file) {
+    return path.empty() ? Status() : find_writable_file(argument, path, file);
+  }
+
   void open_nvml() {
     const Status opened = platform_.open_nvml(info_.device, &nvml_);
     if (!opened.ok()) progress_.note("matmul: clocks and power are left out: " + opened.message());
@@ -211,40 +236,43 @@ class Run {
     SessionRequest request{.shape = shape,
                            .device = info_.device,
                            .kernels = {},
-                           .baseline = baseline_refusal(info_.device).ok(),
-                           .ceiling = ceiling_refusal(info_.device).ok(),
                            .data = options_.data,
                            .seed = options_.seed,
                            .nvml = nvml_.get()};
     for (const KernelInfo* kernel : options_.kernels) {
-      if (kernel_refusal(*kernel, info_.device, shape).ok()) request.kernels.push_back(kernel);
+      if (kernel_refusal(*kernel, shape).ok()) request.kernels.push_back(kernel);
     }
     return request;
   }
 
   Status measure_shape(const GemmShape& shape) {
+    progress_.step(
+        fmt::format("{}: filling the operands, choosing among cublasLt's candidates", to_string(shape)));
     std::unique_ptr<Session> session;
-    Status status = use_session(shape, &session);
-    if (status.code() == StatusCode::Timeout) abandon(std::move(session));
+    Status status = at_shape(shape, platform_.open_session(request(shape), &session));
+    const bool opened = status.ok();
+    if (opened) status = use_session(shape, *session);
+    const bool hangs = status.code() == StatusCode::Timeout;
+    // A CUDA error while a session is opened is the machine's, not a kernel's.
+    kernel_crashed_ = hangs || (opened && status.code() == StatusCode::CudaError);
+    // Destroying it would wait for the kernel, see run_matmul.
+    if (hangs) static_cast<void>(session.release());
     return status;
   }
 
-  Status use_session(const GemmShape& shape, std::unique_ptr<Session>* session) {
-    progress_.step(
-        fmt::format("{}: filling the operands, choosing among cublasLt's candidates", to_string(shape)));
-    HG_RETURN_IF_ERROR(platform_.open_session(request(shape), session));
-    std::vector<ContestantVerdict> verdicts((*session)->contestants().size());
+  Status use_session(const GemmShape& shape, Session& session) {
+    std::vector<ContestantVerdict> verdicts(session.contestants().size());
     if (options_.verify) {
       progress_.step(fmt::format("{}: verifying", to_string(shape)));
-      HG_RETURN_IF_ERROR((*session)->verify(&verdicts));
+      HG_RETURN_IF_ERROR(at_shape(shape, session.verify(&verdicts)));
     }
     std::vector<std::size_t> sound;
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
       if (verdicts[i].verdict != Verdict::Wrong) sound.push_back(i);
     }
-    HG_RETURN_IF_ERROR((*session)->prepare(sound));
+    HG_RETURN_IF_ERROR(session.prepare(sound));
     for (const Mode mode : options_.modes)
-      HG_RETURN_IF_ERROR(measure_mode(shape, mode, **session, verdicts, sound));
+      HG_RETURN_IF_ERROR(measure_mode(shape, mode, session, verdicts, sound));
     return {};
   }
 
@@ -287,29 +315,38 @@ class Run {
       row.note = refusal.message();
       rows.push_back(std::move(row));
     };
-    add(kBaselineVersion, kBaselineName, kBaselineIdea, baseline_refusal(info_.device));
+    add(kBaselineVersion, kBaselineName, kBaselineIdea, {});
     for (const KernelInfo* kernel : options_.kernels) {
-      add(kernel->version, kernel->name, kernel->idea, kernel_refusal(*kernel, info_.device, shape));
+      add(kernel->version, kernel->name, kernel->idea, kernel_refusal(*kernel, shape));
     }
-    add(kCeilingVersion, kCeilingName, kCeilingIdea, ceiling_refusal(info_.device));
+    add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
     return rows;
   }
 
-  /// Gives a row the result of its version's contestant: of its fastest one, where it has several.
+  /// Gives a row the result of its version's contestant: of its fastest one, where it has several. Those that
+  /// are wrong are mentioned all the same.
   static void fill_in(std::span<const SessionContestant> contestants,
                       const std::vector<ContestantVerdict>& verdicts,
                       const std::vector<std::optional<Measurement>>& measurements, ResultRow* row) {
+    const auto seconds = [&](std::size_t i) {
+      return measurements[i] ? measurements[i]->seconds.median : std::numeric_limits<double>::infinity();
+    };
+    const auto note = [&](std::size_t i) {
+      const bool both = !contestants[i].variant.empty() && !verdicts[i].detail.empty();
+      return contestants[i].variant + (both ? ": " : "") + verdicts[i].detail;
+    };
+    std::optional<std::size_t> kept;
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      if (contestants[i].version != row->version) continue;
-      const bool measured = measurements[i].has_value();
-      const bool faster = measured && (!row->measurement ||
-                                       measurements[i]->seconds.median < row->measurement->seconds.median);
-      if (!faster && row->measurement) continue;
-      row->flops = contestants[i].flops;
-      row->measurement = measurements[i];
-      row->verdict = verdicts[i].verdict;
-      row->note = contestants[i].variant;
-      if (!verdicts[i].detail.empty()) row->note += (row->note.empty() ? "" : ": ") + verdicts[i].detail;
+      if (contestants[i].version == row->version && (!kept || seconds(i) < seconds(*kept))) kept = i;
+    }
+    if (!kept) return;
+    row->flops = contestants[*kept].flops;
+    row->measurement = measurements[*kept];
+    row->verdict = verdicts[*kept].verdict;
+    row->note = note(*kept);
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+      const bool is_other = contestants[i].version == row->version && i != *kept;
+      if (is_other && verdicts[i].verdict == Verdict::Wrong) row->note += "; WRONG: " + note(i);
     }
   }
 
@@ -325,7 +362,10 @@ class Run {
   Progress& progress_;
   RunInfo info_;
   std::unique_ptr<Nvml> nvml_;
+  std::string csv_file_;  // empty: none
+  std::string json_file_;
   std::vector<ResultRow> rows_;
+  bool kernel_crashed_ = false;  // or hung
 };
 
 }  // namespace
@@ -334,7 +374,7 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
                bool err_is_terminal) {
   Progress progress(err, err_is_terminal);
   const auto fail = [&progress](const Status& status) {
-    progress.note(fmt::format("matmul: {}", status.message()));
+    progress.note("matmul: " + one_line(status.message()));
     return kExitCannotRun;
   };
   Options options;
@@ -342,18 +382,18 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
     return fail(parsed);
   if (options.action != Options::Action::Run) {
     out << (options.action == Options::Action::List ? list_text(platform.ladder()) : options.text);
-    return kExitOk;
+    const Status shown = flush(out);
+    return shown.ok() ? kExitOk : fail(shown);
   }
   Run run(options, platform, typed_command(argc, argv), out, progress);
   if (const Status checked = run.check(); !checked.ok()) return fail(checked);
-  if (const Status measured = run.measure(); !measured.ok()) {
-    fail(measured);
-    const bool kernel_failed =
-        measured.code() == StatusCode::Timeout || measured.code() == StatusCode::CudaError;
-    return kernel_failed ? kExitWrongKernel : kExitCannotRun;
+  // One after the other: what was measured is written even if measuring ended early.
+  const std::array outcomes = {run.measure(), run.write_csv(), run.write_json(), flush(out)};
+  int exit_status = kExitOk;
+  for (const Status& outcome : outcomes) {
+    if (!outcome.ok()) exit_status = fail(outcome);
   }
-  if (const Status written = run.write_files(); !written.ok()) return fail(written);
-  return run.any_wrong() ? kExitWrongKernel : kExitOk;
+  return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
 }
 
 }  // namespace hopper_gemm

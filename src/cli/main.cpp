@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -7,11 +8,11 @@
 #include "cli/app.hpp"
 
 int main(int argc, char** argv) {
+  // A reader of the output that ends early, such as head, must not end this before it has written its files.
+  std::signal(SIGPIPE, SIG_IGN);
   hopper_gemm::CudaPlatform platform;
   const int status =
       hopper_gemm::run_matmul(argc, argv, platform, std::cout, std::cerr, isatty(STDERR_FILENO) == 1);
-  std::cout.flush();
-  std::cerr.flush();
   // Not a return: destroying the CUDA context would wait for a kernel that hangs.
   std::_Exit(status);
 }

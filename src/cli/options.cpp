@@ -11,26 +11,29 @@
 #include "benchmark/platform.hpp"
 #include "benchmark/shapes.hpp"
 
-#ifndef HG_VERSION
-#define HG_VERSION "unknown"
-#endif
-
 namespace hopper_gemm {
 namespace {
 
 constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
 
+// Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
 constexpr std::string_view kFooter =
-    R"(Versions: list shows them all. 0 is cuBLAS, the better of cublasGemmEx and the fastest of 32 cublasLt candidates;
-numbers are the ladder; ceiling is wgmma without any loads, the speed of light on this GPU at this moment; ranges are
-written 4-8; all is everything. 0 and ceiling are always measured too, for the percentages.
+    R"(Versions: list shows them all. 0 is cuBLAS, the better of cublasGemmEx and the
+fastest of up to 32 cublasLt candidates; numbers are the ladder; ceiling is
+wgmma without any loads, the speed of light on this GPU at this moment; ranges
+are written 4-8; all is everything. 0 and ceiling are always measured too, for
+the percentages.
 
-Method: every version is first verified against an fp64 product. Then all take turns in random order, several rounds;
-a sample is 50 ms of rest, 4 ms of warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches are captured into CUDA
-graphs of about 4 ms and replayed, so that the time to launch from the host does not enter. Operands rotate over at
-least three times the L2 cache. Clock and power come from NVML, power in sustained mode only.
+Method: every version is first verified against an fp64 product. Then all take
+turns in random order, several rounds; a sample is 50 ms of rest, 4 ms of
+warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches are
+captured into CUDA graphs of about 4 ms and replayed, so that the time to
+launch from the host does not enter. Operands rotate over at least three times
+the L2 cache, or over as many sets as one graph holds launches (4096). Clock
+and power come from NVML, power in sustained mode only.
 
-Exit status: 0 all went well; 1 a kernel was wrong, hung or crashed; 2 bad input, or a machine that cannot run it.
+Exit status: 0 all went well; 1 a kernel was wrong, hung or crashed; 2 bad
+input, or a machine that cannot run it.
 )";
 
 /// The command line as text, before it is understood.
@@ -48,9 +51,13 @@ struct RawOptions {
   std::string json_path;
 };
 
+// Given twice, see check_values.
+constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
+
 void declare(CLI::App& app, RawOptions& raw) {
+  app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
-  app.add_option("kernel_version", raw.versions, "list, 0, a number, a range such as 4-8, ceiling or all")
+  app.add_option("kernel_version", raw.versions, "list, all, 0, a number, a range as 4-8, ceiling")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
@@ -58,25 +65,75 @@ void declare(CLI::App& app, RawOptions& raw) {
   };
   add_repeatable("--size", "N", raw.sizes, "the shape NxNxN (default: 8192); repeatable");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
-  add_repeatable("--suite", "NAME", raw.suites, "a set of shapes: squares, llm or ragged; repeatable");
+  add_repeatable("--suite", "NAME", raw.suites, "shapes: squares, llm or ragged; repeatable");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
-    app.add_option(name, text, help)->type_name(value);
+    app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
   add("--data", "NAME", raw.data,
-      "normal, uniform or integers, which run faster than real data (default: normal)");
+      "what A and B hold: normal (default), uniform or\n"
+      "integers (-1, 0 and 1), which run faster");
   add("--rounds", "N", raw.rounds, "samples of each version, 1 to 1000 (default: 7)");
   add("--seed", "N", raw.seed,
-      "of the inputs and of the order of measurement (default: random, and printed)");
-  app.add_flag("--no-verify", raw.no_verify, "measure without verifying first");
+      "of the inputs and of the order of measurement\n(default: random, and printed)");
+  app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "write the results to this file too");
   add("--json", "FILE", raw.json_path, "the same as JSON, with every sample");
   app.footer(std::string(kFooter));
 }
 
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+/// The options proper: "--csv" and so on, without the versions.
+std::vector<const CLI::Option*> named_options(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* option) { return !option->get_lnames().empty(); });
+}
+
+bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+Status unknown_option(const CLI::App& app, const std::string& asked) {
+  std::string names;
+  for (const CLI::Option* option : named_options(app)) {
+    names += (names.empty() ? "" : ", ") + option->get_name();
+  }
+  return invalid_argument(fmt::format(
+      "there is no option '{}', only {}; type `matmul --help` to see what each one is", asked, names));
+}
+
+Status lacks_value(const CLI::Option& option, std::string_view got) {
+  return invalid_argument(
+      fmt::format("{} got {} where it needs {}; type {} {}, or `matmul --help` to see what "
+                  "it takes",
+                  option.get_name(), got, option.get_type_name(), option.get_name(), option.get_type_name()));
+}
+
+/// What CLI11 refused, in our form. Its text begins with the option's name, a flag's without dashes.
+Status refused_by_parser(const CLI::App& app, const std::string& text) {
+  const std::string name = text.substr(0, text.find_first_of(": "));
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (option == nullptr) option = app.get_option_no_throw("--" + name);
+  if (option == nullptr) {
+    return invalid_argument(fmt::format(
+        "the command line cannot be read ({}); type `matmul --help` to see what is possible", text));
+  }
+  if (!is_flag(*option)) return lacks_value(*option, "nothing");
+  return invalid_argument(
+      fmt::format("{} got a value but takes none; type {} alone", option->get_name(), option->get_name()));
+}
+
+Status check_values(const CLI::App& app) {
+  for (const CLI::Option* option : named_options(app)) {
+    if (is_flag(*option)) continue;
+    const std::vector<std::string> values = option->results();
+    for (const std::string& value : values) {
+      if (value.empty() || value.starts_with("--")) {
+        return lacks_value(*option, fmt::format("'{}'", value));
+      }
+    }
+    if (option->get_multi_option_policy() == kOnce && values.size() > 1) {
+      return invalid_argument(fmt::format("{} was given {} times but takes one value; type it once",
+                                          option->get_name(), values.size()));
+    }
+  }
+  return {};
 }
 
 std::string range_text(std::span<const KernelInfo> ladder) {
@@ -91,29 +148,24 @@ Status unknown_version(const std::string& asked, std::span<const KernelInfo> lad
                   asked, range_text(ladder)));
 }
 
-/// The versions asked for, as flags: the order in which they are typed does not matter.
+/// The kernels asked for, as flags: the order in which they are typed does not matter. The baseline and the
+/// ceiling are run always.
 class Selection {
  public:
   explicit Selection(std::span<const KernelInfo> ladder) : ladder_(ladder), selected_(ladder.size()) {}
 
   Status add(const std::string& version) {
     if (version == "all") {
-      baseline_ = ceiling_ = true;
       std::fill(selected_.begin(), selected_.end(), true);
       return {};
     }
-    if (version == kCeilingVersion) {
-      ceiling_ = true;
-      return {};
-    }
+    if (version == kCeilingVersion) return {};
     const std::size_t dash = version.find('-');
     if (dash == std::string::npos) return add_range(version, version, version);
     return add_range(version.substr(0, dash), version.substr(dash + 1), version);
   }
 
   void store(Options* options) const {
-    options->baseline = baseline_;
-    options->ceiling = ceiling_;
     for (std::size_t i = 0; i < ladder_.size(); ++i) {
       if (selected_[i]) options->kernels.push_back(&ladder_[i]);
     }
@@ -135,7 +187,6 @@ class Selection {
     if (end < begin) {
       return invalid_argument(fmt::format("the range '{}' runs backwards; type {}-{}", asked, last, first));
     }
-    if (begin == 0) baseline_ = true;
     for (std::ptrdiff_t i = std::max<std::ptrdiff_t>(begin, 1); i <= end; ++i) {
       selected_[static_cast<std::size_t>(i - 1)] = true;
     }
@@ -144,17 +195,21 @@ class Selection {
 
   std::span<const KernelInfo> ladder_;
   std::vector<bool> selected_;
-  bool baseline_ = false;
-  bool ceiling_ = false;
 };
 
-Status read_versions(const std::vector<std::string>& versions, std::span<const KernelInfo> ladder,
-                     Options* options) {
+Status read_versions(const CLI::App& app, const std::vector<std::string>& versions,
+                     std::span<const KernelInfo> ladder, Options* options) {
   if (versions.empty()) {
     return invalid_argument(
         "no kernel version was given; type `matmul list` to see the versions, or `matmul all` to run them");
   }
   if (versions.front() == "list" && versions.size() == 1) {
+    for (const CLI::Option* option : named_options(app)) {
+      if (option->count() == 0) continue;
+      return invalid_argument(
+          fmt::format("{} was given together with list, which takes no options; type `matmul list` alone",
+                      option->get_name()));
+    }
     options->action = Options::Action::List;
     return {};
   }
@@ -215,23 +270,23 @@ Status read_data(const std::string& name, Options* options) {
 }
 
 Status read_numbers(const RawOptions& raw, Options* options) {
-  constexpr std::uint64_t kMostRounds = 1000;
+  constexpr NumberRule kRounds = {"--rounds", "the number of samples", 1, 1000, "7"};
+  constexpr NumberRule kSeed = {"--seed", "the seed", 0, std::numeric_limits<std::uint32_t>::max(), "42"};
   std::uint64_t rounds = 0;
-  HG_RETURN_IF_ERROR(parse_number("--rounds", "the number of samples", raw.rounds, 1, kMostRounds, &rounds));
+  HG_RETURN_IF_ERROR(parse_number(kRounds, raw.rounds, &rounds));
   options->rounds = static_cast<int>(rounds);
   if (raw.seed.empty()) {
     options->seed = std::random_device{}();
     return {};
   }
-  return parse_number("--seed", "the seed", raw.seed, 0, std::numeric_limits<std::uint32_t>::max(),
-                      &options->seed);
+  return parse_number(kSeed, raw.seed, &options->seed);
 }
 
 }  // namespace
 
 Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> ladder,
                      Options* options) {
-  CLI::App app("Verifies and measures bf16 GEMM kernels for NVIDIA Hopper: D[M,N] = A[M,K] * B[N,K]^T.",
+  CLI::App app("Verifies and measures bf16 GEMM kernels for NVIDIA Hopper:\nD[M,N] = A[M,K] * B[N,K]^T.",
                "matmul");
   RawOptions raw;
   declare(app, raw);
@@ -246,11 +301,13 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
     options->text = std::string(version.what()) + "\n";
     return {};
   } catch (const CLI::ParseError& error) {
-    return invalid_argument(
-        fmt::format("the command line cannot be read ({}); type `matmul --help` to see the options",
-                    one_line(error.what())));
+    return refused_by_parser(app, error.what());
   }
-  HG_RETURN_IF_ERROR(read_versions(raw.versions, ladder, options));
+  for (const std::string& argument : app.remaining()) {
+    if (argument != "--") return unknown_option(app, argument);
+  }
+  HG_RETURN_IF_ERROR(check_values(app));
+  HG_RETURN_IF_ERROR(read_versions(app, raw.versions, ladder, options));
   HG_RETURN_IF_ERROR(read_shapes(raw, &options->shapes));
   HG_RETURN_IF_ERROR(read_mode(raw.mode, &options->modes));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
@@ -258,10 +315,6 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   options->verify = !raw.no_verify;
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
-  if (!raw.csv_path.empty() && raw.csv_path == raw.json_path) {
-    return invalid_argument(
-        fmt::format("--csv and --json both name '{}'; type two different files", raw.csv_path));
-  }
   return {};
 }
 

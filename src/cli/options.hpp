@@ -22,9 +22,7 @@ struct Options {
   };
   Action action = Action::Run;
   std::string text;
-  bool baseline = false;                   ///< version 0 was asked for
-  bool ceiling = false;                    ///< likewise
-  std::vector<const KernelInfo*> kernels;  ///< in the ladder's order, each once
+  std::vector<const KernelInfo*> kernels;  ///< in the ladder's order, each once; 0 and ceiling are run always
   std::vector<GemmShape> shapes;           ///< in the order given, each once
   std::vector<Mode> modes;
   DataKind data = DataKind::Normal;

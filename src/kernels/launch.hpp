@@ -6,25 +6,34 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "cuda_check.hpp"
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/tensor_map.hpp"
 
 namespace hopper_gemm {
 
-/// The number of output tiles as a one-dimensional grid, or Unsupported when a grid cannot hold them.
-inline Status make_tile_grid(GemmShape shape, int block_m, int block_n, dim3* grid) {
+/// Output tiles of block_m x block_n that cover D, partial ones included.
+constexpr std::int64_t num_tiles(GemmShape shape, int block_m, int block_n) {
+  return std::int64_t{ceil_div(shape.m, block_m)} * ceil_div(shape.n, block_n);
+}
+
+/// Unsupported when D has more tiles than a one-dimensional grid holds CTAs.
+inline Status check_tile_grid(GemmShape shape, int block_m, int block_n) {
   constexpr std::int64_t kMaxGridX = (std::int64_t{1} << 31) - 1;
-  const std::int64_t tiles =
-      ((std::int64_t{shape.m} + block_m - 1) / block_m) * ((std::int64_t{shape.n} + block_n - 1) / block_n);
-  if (tiles > kMaxGridX) {
-    return unsupported("D has " + std::to_string(tiles) + " tiles of " + std::to_string(block_m) + "x" +
-                       std::to_string(block_n) + ", and a grid holds at most 2^31 - 1");
-  }
-  *grid = dim3(static_cast<unsigned>(tiles));
-  return {};
+  const std::int64_t tiles = num_tiles(shape, block_m, block_n);
+  if (tiles <= kMaxGridX) return {};
+  return unsupported("D has " + std::to_string(tiles) + " tiles of " + std::to_string(block_m) + "x" +
+                     std::to_string(block_n) + ", and a grid holds at most 2^31 - 1");
+}
+
+/// One CTA per tile, for shapes that check_tile_grid accepts.
+inline dim3 tile_grid(GemmShape shape, int block_m, int block_n) {
+  return dim3(static_cast<unsigned>(num_tiles(shape, block_m, block_n)));
 }
 
 /// Enqueues `kernel` with `smem_bytes` of dynamic shared memory (the opt-in above 48 KiB included).

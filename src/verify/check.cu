@@ -67,7 +67,6 @@ __global__ void count_differences_kernel(const std::uint16_t* x, const std::uint
 
 // Non-negative doubles order as their bits do.
 __device__ void atomic_max(unsigned long long* bits, double value) {
-  if (isnan(value)) value = CUDART_INF;
   atomicMax(bits, static_cast<unsigned long long>(__double_as_longlong(value)));
 }
 
@@ -76,7 +75,8 @@ __global__ void max_abs_error_kernel(const float* values, const double* ref, std
   double largest = 0;
   for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const double error = fabs((values == nullptr ? 0.0 : static_cast<double>(values[i])) - ref[i]);
-    if (!(error <= largest)) largest = error;
+    // A NaN would lose every later comparison, and be overwritten.
+    largest = fmax(largest, isnan(error) ? CUDART_INF : error);
   }
   atomic_max(bits, largest);
 }

@@ -12,7 +12,7 @@ namespace hopper_gemm {
 /// What a matrix is filled with.
 enum class DataKind {
   Normal,    ///< N(0, 1), rounded to bf16
-  Uniform,   ///< uniform in [-1, 1], rounded to bf16
+  Uniform,   ///< uniform in (-1, 1], rounded to bf16
   Integers,  ///< -1, 0 and 1, sparse enough that a dot product of two rows stays below 256, see
              ///< integer_density
 };

@@ -13,10 +13,10 @@ constexpr int kBlockK = 16;
 constexpr int kTilesPerGridRow = 32768;  // below the limit of gridDim.y
 
 __device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const __nv_bfloat16* matrix, std::int64_t ld,
-                          std::int64_t row0, int rows, int k0, int k) {
+                          std::int64_t row0, int rows, std::int64_t k0, int k) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kBlockK; i += kThreads1d * kThreads1d) {
     const std::int64_t row = row0 + i / kBlockK;
-    const int col = k0 + i % kBlockK;
+    const std::int64_t col = k0 + i % kBlockK;
     const bool inside = row < rows && col < k;
     tile[i % kBlockK][i / kBlockK] =
         inside ? static_cast<double>(__bfloat162float(matrix[row * ld + col])) : 0.0;
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads1d* kThreads1d)
   const int thread_n = static_cast<int>(threadIdx.x) % kThreads1d;
 
   double sum[kThreadTile][kThreadTile] = {};
-  for (int k0 = 0; k0 < args.shape.k; k0 += kBlockK) {
+  for (std::int64_t k0 = 0; k0 < args.shape.k; k0 += kBlockK) {
     load_tile(tile_a, args.a, args.lda, m0, args.shape.m, k0, args.shape.k);
     load_tile(tile_b, args.b, args.ldb, n0, args.shape.n, k0, args.shape.k);
     __syncthreads();

@@ -9,6 +9,7 @@
 
 #include "benchmark/cublas_gemm.hpp"
 #include "device_buffer.hpp"
+#include "hopper_gemm/ceil_div.hpp"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
@@ -18,16 +19,22 @@ namespace hopper_gemm {
 namespace {
 
 constexpr int kNumRuns = 2;
-// On either side of D: more than one tile's rows could reach, and a multiple of TMA's 16-byte alignment.
-constexpr std::int64_t kGuardElems = 4096;
+// Rows of D's pitch that are guarded before and behind D: more than the tallest tile reaches beyond it.
+constexpr std::int64_t kGuardRows = 256;
 
-// A row pitch that TMA accepts and that leaves padding behind every row.
-std::int64_t padded_pitch(std::int64_t row_elems) {
-  return (row_elems + kTmaAlignmentElems - 1) / kTmaAlignmentElems * kTmaAlignmentElems + kTmaAlignmentElems;
+// Row pitches that TMA accepts, that leave padding behind every row, and that differ from operand to operand.
+std::int64_t padded_pitch(std::int64_t row_elems, int padding_units) {
+  const std::int64_t units = ceil_div(row_elems, std::int64_t{kTmaAlignmentElems});
+  return (units + padding_units) * kTmaAlignmentElems;
 }
+std::int64_t lda_of(const GemmShape& shape) { return padded_pitch(shape.k, 1); }
+std::int64_t ldb_of(const GemmShape& shape) { return padded_pitch(shape.k, 2); }
+std::int64_t ldd_of(const GemmShape& shape) { return padded_pitch(shape.n, 1); }
+
+std::int64_t guard_elems(const GemmShape& shape) { return kGuardRows * ldd_of(shape); }
 
 std::int64_t output_allocation_elems(const GemmShape& shape) {
-  return shape.m * padded_pitch(shape.n) + 2 * kGuardElems;
+  return shape.m * ldd_of(shape) + 2 * guard_elems(shape);
 }
 
 std::string describe(const CheckResult& result, const GemmShape& shape) {
@@ -42,9 +49,8 @@ class Verification {
   Verification(const GemmShape& shape, const VerifyOptions& options) : shape_(shape), options_(options) {}
 
   Status allocate() {
-    const std::int64_t pitch = padded_pitch(shape_.k);
-    HG_RETURN_IF_ERROR(a_.allocate(shape_.m * pitch));
-    HG_RETURN_IF_ERROR(b_.allocate(shape_.n * pitch));
+    HG_RETURN_IF_ERROR(a_.allocate(shape_.m * lda_of(shape_)));
+    HG_RETURN_IF_ERROR(b_.allocate(shape_.n * ldb_of(shape_)));
     HG_RETURN_IF_ERROR(ref_.allocate(std::int64_t{shape_.m} * shape_.n));
     HG_RETURN_IF_ERROR(cublas_d_.allocate(ref_.size()));
     for (DeviceBuffer<std::uint16_t>& d : d_) HG_RETURN_IF_ERROR(d.allocate(output_allocation_elems(shape_)));
@@ -60,7 +66,8 @@ class Verification {
         fill_matrix(b_.data(), shape_.n, shape_.k, args.ldb, kind, options_.seed * 2 + 1, kStream));
     HG_RETURN_IF_ERROR(reference_gemm_device(args, ref_.data(), kStream));
     rule_ = CheckRule{};
-    if (kind == DataKind::Integers) return wait("the fp64 reference");
+    HG_RETURN_IF_ERROR(wait("the fp64 reference"));
+    if (kind == DataKind::Integers) return {};
     rule_.kind = CheckRule::Kind::Bounded;
     return find_slack(args);
   }
@@ -102,14 +109,13 @@ class Verification {
 
   GuardedOutput output(int run) const {
     const DeviceBuffer<std::uint16_t>& d = d_[static_cast<std::size_t>(run)];
-    return {d.data(), d.size(), kGuardElems, shape_.m, shape_.n, padded_pitch(shape_.n)};
+    return {d.data(), d.size(), guard_elems(shape_), shape_.m, shape_.n, ldd_of(shape_)};
   }
 
   GemmArgs args_with_output(int run) const {
     const GuardedOutput d = output(run);
-    const std::int64_t pitch = padded_pitch(shape_.k);
-    return {shape_,    a_.data(), pitch,
-            b_.data(), pitch,     std::bit_cast<__nv_bfloat16*>(d.allocation + d.offset),
+    return {shape_,    a_.data(),      lda_of(shape_),
+            b_.data(), ldb_of(shape_), std::bit_cast<__nv_bfloat16*>(d.allocation + d.offset),
             d.ldd};
   }
 
@@ -126,13 +132,13 @@ class Verification {
   Status find_slack(const GemmArgs& args) {
     double largest = 0;
     double cublas_error = 0;
-    HG_RETURN_IF_ERROR(cublas_gemm_fp32(args, cublas_d_.data(), shape_.n, kStream));
-    HG_RETURN_IF_ERROR(wait("the cuBLAS product with fp32 output"));
+    HG_RETURN_IF_ERROR(cublas_gemm_fp32(args, cublas_d_.data(), shape_.n, options_.timeout_seconds, kStream));
     HG_RETURN_IF_ERROR(max_abs(ref_.data(), ref_.size(), kStream, &largest));
     HG_RETURN_IF_ERROR(max_abs_error(cublas_d_.data(), ref_.data(), ref_.size(), kStream, &cublas_error));
     constexpr double kFp32Rounding = 0x1p-23;
     const double smallest_credible = 4 * kFp32Rounding * largest;
-    const double largest_credible = (shape_.k / 16 + 4) * 2 * kFp32Rounding * largest;
+    const int wgmma_steps = shape_.k / 16;
+    const double largest_credible = (wgmma_steps + 4) * 2 * kFp32Rounding * largest;
     if (!(cublas_error <= largest_credible)) {
       return {StatusCode::CudaError,
               fmt::format(
@@ -157,24 +163,25 @@ class Verification {
 Status verify_with(Verification& verification, std::span<const VerifyTarget> targets,
                    std::vector<VerifyReport>* reports) {
   HG_RETURN_IF_ERROR(verification.allocate());
+  std::vector<std::string> faults(targets.size());
   for (const DataKind kind : {DataKind::Integers, DataKind::Normal}) {
     HG_RETURN_IF_ERROR(verification.prepare(kind));
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      VerifyReport& report = (*reports)[i];
-      if (!report.verified) continue;
+      if (!faults[i].empty()) continue;
       std::string wrong;
       HG_RETURN_IF_ERROR(verification.run(targets[i], &wrong));
       if (wrong.empty()) continue;
-      report = {false, fmt::format("{} data: {}", kind == DataKind::Integers ? "integer" : "normal", wrong)};
+      faults[i] = fmt::format("{} data: {}", kind == DataKind::Integers ? "integer" : "normal", wrong);
     }
   }
+  for (std::size_t i = 0; i < targets.size(); ++i) (*reports)[i] = {faults[i].empty(), faults[i]};
   return {};
 }
 
 }  // namespace
 
 std::int64_t verify_required_bytes(const GemmShape& shape) {
-  const std::int64_t operands = (std::int64_t{shape.m} + shape.n) * padded_pitch(shape.k) * 2;
+  const std::int64_t operands = (shape.m * lda_of(shape) + shape.n * ldb_of(shape)) * 2;
   const std::int64_t outputs = kNumRuns * output_allocation_elems(shape) * 2;
   const std::int64_t references = std::int64_t{shape.m} * shape.n * (sizeof(double) + sizeof(float));
   return operands + outputs + references;
@@ -182,7 +189,7 @@ std::int64_t verify_required_bytes(const GemmShape& shape) {
 
 Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets,
                       const VerifyOptions& options, std::vector<VerifyReport>* reports) {
-  reports->assign(targets.size(), VerifyReport{true, ""});
+  reports->assign(targets.size(), {.verified = false, .detail = "verification did not come to an end"});
   auto verification = std::make_unique<Verification>(shape, options);
   const Status status = verify_with(*verification, targets, reports);
   // Freeing GPU memory waits for the kernels that may use it: for one that hangs, forever.

@@ -19,7 +19,7 @@ struct VerifyTarget {
   std::function<Status(const GemmArgs&, cudaStream_t)> launch;
 };
 
-/// The verdict on one target; `detail` is one line that says what was wrong, empty when nothing was.
+/// The verdict on one target; `detail` is one line that says what was wrong, empty if and only if it is verified.
 struct VerifyReport {
   bool verified = false;
   std::string detail;
@@ -35,7 +35,7 @@ std::int64_t verify_required_bytes(const GemmShape& shape);
 
 /// Holds every target against the fp64 product at `shape`, one report per target.
 ///
-/// 1. Sparse integers whose results are exact in bf16: every bit of every element must be right.
+/// 1. Sparse integers whose results are exact in bf16: every element must have exactly the right value.
 /// 2. N(0, 1) data: every element within one bf16 rounding plus twice the worst error that cuBLAS makes with
 /// fp32
 ///    output on the same operands (which is itself held to a bound).

@@ -75,7 +75,8 @@ class CublasBaseline : public ::testing::TestWithParam<Case> {
     std::vector<__nv_bfloat16> operand(elems(rows, ld), __float2bfloat16(NAN));
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t col = 0; col < cols; ++col) {
-        const auto value = static_cast<float>((row * 3 + col * 2 + row * col) % modulus - modulus / 2);
+        const std::int64_t half = modulus / 2;
+        const auto value = static_cast<float>((row * 3 + col * 2 + row * col) % modulus - half);
         operand[static_cast<std::size_t>(row * ld + col)] = __float2bfloat16(value);
       }
     }
@@ -140,7 +141,7 @@ TEST_P(CublasBaseline, GemmExIsExact) {
 TEST_P(CublasBaseline, Fp32OutputIsExact) {
   DeviceBuffer<float> d;
   upload(std::vector<float>(static_cast<std::size_t>(d_.size()), kUntouched), &d);
-  const Status computed = cublas_gemm_fp32(args_, d.data(), ld_.d, nullptr);
+  const Status computed = cublas_gemm_fp32(args_, d.data(), ld_.d, kTimeoutSeconds, nullptr);
   ASSERT_TRUE(computed.ok()) << computed.message();
   expect_product(download(d), [](double exact) { return static_cast<float>(exact); });
 }

@@ -28,11 +28,21 @@ std::string shape_name(const GemmShape& shape) {
 
 using Param = std::tuple<KernelInfo, GemmShape>;
 
+// Indices beyond 2^31 elements, in D and in A.
+constexpr GemmShape kLargeShapes[] = {{46400, 46400, 8}, {65544, 8, 32776}};
+
 class HopperLadder : public testing::TestWithParam<Param> {};
 
 TEST_P(HopperLadder, MatchesTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto& [kernel, shape] = GetParam();
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
+  if (static_cast<std::size_t>(verify_required_bytes(shape)) > free_bytes) {
+    GTEST_SKIP() << "needs " << verify_required_bytes(shape) << " bytes of GPU memory, free are "
+                 << free_bytes;
+  }
   const std::vector<VerifyTarget> targets = {{std::string(kernel.name), kernel.launch}};
   std::vector<VerifyReport> reports;
   const Status status = verify_targets(shape, targets, {.seed = 20260101, .timeout_seconds = 20}, &reports);
@@ -45,13 +55,19 @@ TEST_P(HopperLadder, MatchesTheFp64Product) {
   EXPECT_TRUE(reports.at(0).verified) << reports.at(0).detail;
 }
 
+std::string param_name(const testing::TestParamInfo<Param>& param) {
+  return std::string(std::get<0>(param.param).name) + "_" + shape_name(std::get<1>(param.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(LargeShapes, HopperLadder,
+                         testing::Combine(testing::ValuesIn(hopper_ladder().begin(), hopper_ladder().end()),
+                                          testing::ValuesIn(kLargeShapes)),
+                         param_name);
+
 INSTANTIATE_TEST_SUITE_P(AllVersions, HopperLadder,
                          testing::Combine(testing::ValuesIn(hopper_ladder().begin(), hopper_ladder().end()),
                                           testing::ValuesIn(kShapes)),
-                         [](const testing::TestParamInfo<Param>& param) {
-                           return std::string(std::get<0>(param.param).name) + "_" +
-                                  shape_name(std::get<1>(param.param));
-                         });
+                         param_name);
 
 }  // namespace
 }  // namespace hopper_gemm

@@ -1,6 +1,6 @@
 // What the wrappers of ptx/ promise, tried on the GPU: phases and parities, byte counts, bulk and tensor
-// copies, multicast, named barriers, election, register reallocation, clusters. Every wait on an mbarrier
-// gives up after kTimeoutNs, so that a broken wrapper fails its test instead of hanging it.
+// copies, multicast, named barriers, election, register reallocation, clusters. A wait that never ends fails the
+// test where it can give up (mbarriers), and ends the process with a message where it cannot.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -18,10 +18,12 @@
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gpu_test_support.cuh"
 #include "hopper_gemm/tensor_map.hpp"
 #include "require_hopper.hpp"
 
@@ -31,47 +33,8 @@ namespace {
 using ptx::ClusterAddr;
 using ptx::SmemAddr;
 
-constexpr uint64_t kTimeoutNs = 2'000'000'000;
-
-// Memory that both sides read; zeros at first.
-template <typename T>
-class ManagedArray {
- public:
-  explicit ManagedArray(std::size_t count) : count_(count) {
-    if (cudaMallocManaged(&data_, count * sizeof(T)) != cudaSuccess) data_ = nullptr;
-    for (std::size_t i = 0; data_ != nullptr && i < count; ++i) data_[i] = T{};
-  }
-  ~ManagedArray() { cudaFree(data_); }
-  ManagedArray(const ManagedArray&) = delete;
-  ManagedArray& operator=(const ManagedArray&) = delete;
-  T* data() { return data_; }
-  T& operator[](std::size_t i) { return data_[i]; }
-  std::size_t size() const { return count_; }
-
- private:
-  T* data_ = nullptr;
-  std::size_t count_;
-};
-
-__device__ bool wait_parity(SmemAddr bar, uint32_t parity) {
-  const uint64_t deadline = ptx::globaltimer() + kTimeoutNs;
-  while (!ptx::mbarrier_try_wait_parity(bar, parity)) {
-    if (ptx::globaltimer() > deadline) return false;
-  }
-  return true;
-}
-
 __device__ bool wait_parity_cluster(SmemAddr bar, uint32_t parity) {
-  const uint64_t deadline = ptx::globaltimer() + kTimeoutNs;
-  while (!ptx::mbarrier_try_wait_parity_cluster(bar, parity)) {
-    if (ptx::globaltimer() > deadline) return false;
-  }
-  return true;
-}
-
-void expect_kernel_ok() {
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  return wait_or_give_up([&] { return ptx::mbarrier_try_wait_parity_cluster(bar, parity); });
 }
 
 // ---------------------------------------------------------------------------------------------- mbarrier
@@ -114,7 +77,7 @@ TEST(PtxMbarrier, PhasesAndParities) {
   ManagedArray<PhaseLog> log(1);
   ASSERT_NE(log.data(), nullptr);
   phase_kernel<<<1, 1>>>(log.data());
-  expect_kernel_ok();
+  expect_kernels_ok();
   EXPECT_FALSE(log[0].fresh_parity_0);
   EXPECT_TRUE(log[0].fresh_parity_1) << "the wait of parity 1 passes on a fresh barrier";
   EXPECT_EQ(log[0].pending_at_first, 2u);
@@ -203,7 +166,7 @@ TEST(PtxBulkCopy, CountsBytesAndMovesThem) {
   ASSERT_TRUE(in.data() && out.data() && log.data());
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint32_t>(i * 2654435761u);
   bulk_copy_kernel<<<1, kBulkThreads>>>(in.data(), out.data(), log.data());
-  expect_kernel_ok();
+  expect_kernels_ok();
   EXPECT_FALSE(log[0].before_copy);
   EXPECT_FALSE(log[0].after_first_half);
   EXPECT_TRUE(log[0].completed);
@@ -303,7 +266,7 @@ void check_tensor_copies() {
   Coords<kDims> at;
   for (int d = 0; d < kDims; ++d) at.value[d] = kBoxStart[d];
   tensor_kernel<kDims><<<1, 128>>>(in_map, out_map, sum_map, at, completed.data());
-  expect_kernel_ok();
+  expect_kernels_ok();
   ASSERT_TRUE(completed[0]);
   for (int i = 0; i < elems; ++i) {
     bool inside = i % kExtent0 >= kBoxStart[0];
@@ -351,7 +314,7 @@ TEST(PtxNamedBarrier, HandsOverBothWays) {
   ManagedArray<int> seen(kHandoverRounds * 32);
   ASSERT_NE(seen.data(), nullptr);
   named_barrier_kernel<<<1, 64>>>(seen.data());
-  expect_kernel_ok();
+  expect_kernels_ok();
   for (int i = 0; i < kHandoverRounds * 32; ++i) ASSERT_EQ(seen[i], i / 32 * 32 + 31 - i % 32);
 }
 
@@ -375,7 +338,7 @@ TEST(PtxElect, ElectsOneLaneOfTheMask) {
   ManagedArray<ElectLog> log(4);
   ASSERT_NE(log.data(), nullptr);
   elect_kernel<<<1, 128>>>(log.data());
-  expect_kernel_ok();
+  expect_kernels_ok();
   for (std::size_t warp = 0; warp < 4; ++warp) {
     EXPECT_EQ(__builtin_popcount(log[warp].whole), 1);
     EXPECT_EQ(log[warp].whole_again, log[warp].whole) << "the same lane each time";
@@ -384,25 +347,46 @@ TEST(PtxElect, ElectsOneLaneOfTheMask) {
   }
 }
 
-// 384 threads start with 168 registers each; 40 + 2 * 232 is the same total. Were the decrease not to happen,
-// the increase would wait for ever.
-__global__ void __launch_bounds__(384, 1) setmaxnreg_kernel(uint32_t* out) {
-  if (threadIdx.x < 128) {
+// 384 threads start with 168 registers each; 40 + 2 * 232 is the same total. Were the decrease not to happen, the
+// increase would wait for ever; were the increase not to happen, kLiveValues could not be live at once without spills,
+// which fail the build of this file.
+constexpr int kLiveValues = 200;
+
+__global__ void __launch_bounds__(384, 1) setmaxnreg_kernel(const uint32_t* in, uint32_t* out) {
+  if (threadIdx.x >= 256) {
     ptx::setmaxnreg_dec<40>();
-    out[threadIdx.x] = threadIdx.x + 1;
+    out[threadIdx.x] = threadIdx.x;
   } else {
     ptx::setmaxnreg_inc<232>();
-    out[threadIdx.x] = threadIdx.x + 1;
+    uint32_t values[kLiveValues];
+#pragma unroll
+    for (int i = 0; i < kLiveValues; ++i) values[i] = in[i] ^ threadIdx.x;
+      // All loaded before the first is used.
+#pragma unroll
+    for (int i = 0; i < kLiveValues; ++i) ptx::wgmma_fence_operand(values[i]);
+    uint32_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < kLiveValues; ++i) sum = sum * 31 + values[i];
+    out[threadIdx.x] = sum;
   }
 }
 
 TEST(PtxSetmaxnreg, MovesRegistersAndGoesOn) {
   HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<uint32_t> in(kLiveValues);
   ManagedArray<uint32_t> out(384);
-  ASSERT_NE(out.data(), nullptr);
-  setmaxnreg_kernel<<<1, 384>>>(out.data());
-  expect_kernel_ok();
-  for (uint32_t i = 0; i < 384; ++i) ASSERT_EQ(out[i], i + 1);
+  ASSERT_TRUE(in.data() && out.data());
+  for (uint32_t i = 0; i < kLiveValues; ++i) in[i] = i * 2654435761u;
+  setmaxnreg_kernel<<<1, 384>>>(in.data(), out.data());
+  expect_kernels_ok();
+  for (uint32_t thread = 0; thread < 384; ++thread) {
+    uint32_t expected = thread;
+    if (thread < 256) {
+      expected = 0;
+      for (uint32_t i = 0; i < kLiveValues; ++i) expected = expected * 31 + (in[i] ^ thread);
+    }
+    ASSERT_EQ(out[thread], expected) << "thread " << thread;
+  }
 }
 
 struct RegisterLog {
@@ -435,7 +419,7 @@ TEST(PtxSpecialRegisters, AgreeWithTheLaunch) {
   ManagedArray<RegisterLog> log(1);
   ASSERT_NE(log.data(), nullptr);
   special_register_kernel<<<1, 96, 12'288>>>(log.data());
-  expect_kernel_ok();
+  expect_kernels_ok();
   int sms = 0;
   ASSERT_EQ(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
   EXPECT_TRUE(log[0].laneid_ok);

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu_test_support.cuh"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "require_hopper.hpp"
 
@@ -172,23 +173,6 @@ std::vector<VariantsOfN> all_variants(std::index_sequence<kIndex...>) {
 int a_value(int m, int k) { return (m * 7 + k * 3) % 9 - 4; }
 int b_value(int n, int k) { return (n * 5 + k * 11) % 7 - 3; }
 int d_value(int m, int n) { return (m * 13 + n * 3) % 31 - 15; }
-
-// Memory that both sides read.
-template <typename T>
-class ManagedArray {
- public:
-  explicit ManagedArray(std::size_t count) {
-    if (cudaMallocManaged(&data_, count * sizeof(T)) != cudaSuccess) data_ = nullptr;
-  }
-  ~ManagedArray() { cudaFree(data_); }
-  ManagedArray(const ManagedArray&) = delete;
-  ManagedArray& operator=(const ManagedArray&) = delete;
-  T* data() { return data_; }
-  T& operator[](std::size_t i) { return data_[i]; }
-
- private:
-  T* data_ = nullptr;
-};
 
 class PtxWgmma : public testing::TestWithParam<VariantsOfN> {};
 

@@ -5,9 +5,13 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "device_buffer.hpp"
+#include "gpu_test_support.cuh"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map.hpp"
@@ -41,13 +45,9 @@ __global__ void load_box_kernel(const __grid_constant__ TensorMap tensor_map, in
     mbarrier_arrive_expect_tx(bar, static_cast<std::uint32_t>(box_bytes));
   }
   __syncthreads();
-  constexpr int kMaxPolls = 1 << 20;
-  int polls = 0;
-  while (!mbarrier_try_wait_parity(bar, 0)) {
-    if (++polls == kMaxPolls) {
-      *timed_out = 1;
-      return;
-    }
+  if (!wait_parity(bar, 0)) {
+    *timed_out = 1;
+    return;
   }
   for (int i = static_cast<int>(threadIdx.x); i < box_bytes / 2; i += kThreads) out[i] = smem.tile[i];
 }
@@ -128,6 +128,67 @@ INSTANTIATE_TEST_SUITE_P(Swizzles, TmaBox,
                            return "case" + std::to_string(info.index) + "_span" +
                                   std::to_string(swizzle_span_bytes(info.param.swizzle));
                          });
+
+// Two rules that ptx/tma.cuh states and the manual does not. Breaking them ends the context, so another process
+// does.
+
+__global__ void store_box_kernel(const __grid_constant__ TensorMap tensor_map, int col, int row) {
+  using namespace ptx;
+  BoxStorage& smem = dynamic_shared_storage<BoxStorage>();
+  cp_async_bulk_tensor_s2g(&tensor_map, {col, row}, smem_addr(smem.tile));
+  cp_async_bulk_commit_group();
+  cp_async_bulk_wait_group<0>();
+}
+
+enum class Direction { Load, Store };
+
+[[noreturn]] void move_box_and_exit(Direction direction, int col, int row) {
+  constexpr int kRows = 64;
+  constexpr int kCols = 128;
+  DeviceBuffer<std::uint16_t> tensor;
+  DeviceBuffer<std::uint16_t> out;
+  DeviceBuffer<int> timed_out;
+  TensorMap tensor_map;
+  const auto require = [](const Status& status) {
+    if (!status.ok()) std::_Exit(4);
+  };
+  require(tensor.allocate(kRows * kCols));
+  require(out.allocate(kBoxRows * 64));
+  require(timed_out.allocate(1));
+  require(make_tensor_map_2d("tensor", tensor.data(), kRows, kCols, kCols, kBoxRows, 64, &tensor_map));
+  require(
+      direction == Direction::Load
+          ? launch_kernel(load_box_kernel, dim3(1), kThreads, sizeof(BoxStorage), nullptr, tensor_map, col,
+                          row, kBoxRows * 64 * 2, out.data(), timed_out.data())
+          : launch_kernel(store_box_kernel, dim3(1), 1, sizeof(BoxStorage), nullptr, tensor_map, col, row));
+  std::fprintf(stderr, "%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  std::_Exit(3);
+}
+
+struct MoveCase {
+  Direction direction;
+  int col;
+  int row;
+  const char* error;
+};
+
+class TmaCoordinatesDeathTest : public testing::TestWithParam<MoveCase> {};
+
+TEST_P(TmaCoordinatesDeathTest, EndAsDocumented) {
+  HG_SKIP_WITHOUT_HOPPER();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto [direction, col, row, error] = GetParam();
+  EXPECT_EXIT(move_box_and_exit(direction, col, row), testing::ExitedWithCode(3), error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, TmaCoordinatesDeathTest,
+                         testing::Values(MoveCase{Direction::Load, 8, 0, "cudaSuccess"},
+                                         MoveCase{Direction::Load, 4, 0, "cudaErrorIllegalInstruction"},
+                                         MoveCase{Direction::Load, -8, -3, "cudaSuccess"},
+                                         MoveCase{Direction::Store, 8, 60, "cudaSuccess"},
+                                         MoveCase{Direction::Store, 4, 0, "cudaErrorIllegalInstruction"},
+                                         MoveCase{Direction::Store, -8, 0, "cudaErrorIllegalInstruction"},
+                                         MoveCase{Direction::Store, 0, -1, "cudaErrorIllegalInstruction"}));
 
 }  // namespace
 }  // namespace hopper_gemm

@@ -12,6 +12,7 @@
 #include "device_buffer.hpp"
 #include "registry.hpp"
 #include "require_hopper.hpp"
+#include "verify/check.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
 #include "verify/verify.hpp"
@@ -95,6 +96,40 @@ TEST(Verify, CatchesAWriteBeforeTheMatrix) {
   expect_caught(with_element(0, -1, 0), "1 elements outside D were overwritten");
 }
 
+TEST(Verify, CatchesAWriteBehindTheMatrix) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(with_element(kShape.m, 0, 0), "1 elements outside D were overwritten");
+  // A tile of 256 rows that starts at D's last one.
+  expect_caught(with_element(kShape.m + 254, kShape.n - 1, 0), "1 elements outside D were overwritten");
+}
+
+TEST(Verify, CatchesSwappedLeadingDimensions) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_caught(
+      [](GemmArgs args, cudaStream_t stream) {
+        std::swap(args.lda, args.ldb);
+        return launch_correct(args, stream);
+      },
+      "elements are wrong");
+}
+
+// Right on integers; on normal data one element is off by two units of bf16's last place.
+TEST(Verify, CatchesAnElementThatIsOnlyInaccurate) {
+  HG_SKIP_WITHOUT_HOPPER();
+  constexpr int kRunsOnIntegers = 2;
+  int runs = 0;
+  const Launch inaccurate = [&runs](const GemmArgs& args, cudaStream_t stream) -> Status {
+    HG_RETURN_IF_ERROR(launch_correct(args, stream));
+    if (++runs <= kRunsOnIntegers) return {};
+    __nv_bfloat16 element;
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&element, args.d + 7, sizeof(element), cudaMemcpyDeviceToHost));
+    element = __float2bfloat16(__bfloat162float(element) * (1 + 0x1p-6F));
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(args.d + 7, &element, sizeof(element), cudaMemcpyHostToDevice));
+    return {};
+  };
+  expect_caught(inaccurate, "normal data: 1 of 9216 elements are wrong (0 NaN); the first, D[0, 7]");
+}
+
 TEST(Verify, CatchesRunsThatDiffer) {
   HG_SKIP_WITHOUT_HOPPER();
   int runs = 0;
@@ -135,6 +170,25 @@ TEST(Reference, DeviceMatchesHost) {
   ASSERT_EQ(cudaMemcpy(device_ref.data(), ref.data(), ref.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
   reference_gemm_host({kOdd, host_a.data(), kPitch, host_b.data(), kPitch, nullptr, 0}, host_ref.data());
   EXPECT_EQ(device_ref, host_ref);
+}
+
+// More elements than the grid has threads, so that a thread sees others after the NaN.
+TEST(MaxAbsError, KeepsANan) {
+  HG_SKIP_WITHOUT_HOPPER();
+  constexpr std::int64_t kSize = 1 << 20;
+  DeviceBuffer<float> values;
+  DeviceBuffer<double> ref;
+  ASSERT_TRUE(values.allocate(kSize).ok());
+  ASSERT_TRUE(ref.allocate(kSize).ok());
+  ASSERT_EQ(cudaMemset(values.data(), 0, values.size_bytes()), cudaSuccess);
+  ASSERT_EQ(cudaMemset(ref.data(), 0, ref.size_bytes()), cudaSuccess);
+  double error = -1;
+  ASSERT_TRUE(max_abs_error(values.data(), ref.data(), kSize, nullptr, &error).ok());
+  EXPECT_EQ(error, 0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ASSERT_EQ(cudaMemcpy(values.data(), &nan, sizeof(nan), cudaMemcpyHostToDevice), cudaSuccess);
+  ASSERT_TRUE(max_abs_error(values.data(), ref.data(), kSize, nullptr, &error).ok());
+  EXPECT_EQ(error, std::numeric_limits<double>::infinity());
 }
 
 TEST(Fill, IntegersAreSparseSignsAndPaddingIsNan) {

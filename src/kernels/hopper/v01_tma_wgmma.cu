@@ -1,19 +1,17 @@
 // v01 tma_wgmma   prev: none   Change: the starting point of the Hopper ladder
-// Why: the tensor cores read shared memory through descriptors (wgmma) and a copy engine fills it (TMA): no
-// thread
-//   moves an element of A or B through registers. One warpgroup loads a K block, waits, multiplies, starts
-//   over.
-// Expected: memory latency in the open. Only the other CTAs of the SM hide it, and a 64x64 tile does 16
-// operations per
-//   byte it fetches from L2.
+// Why: the tensor cores read shared memory through descriptors (wgmma) and a copy engine fills it (TMA), so
+//   that no thread moves an element of A or B through registers. One warpgroup loads a K block, waits for it,
+//   multiplies, and starts over.
+// Expected: memory latency in the open, hidden only by the other CTAs of the SM, and few operations per byte:
+//   a 64x64 tile does 32 for each byte that it fetches from L2.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
 
 #include <cuda/barrier>
 #include <cuda/std/cstdint>
-#include <cuda/std/utility>
 #include <ptx/fence.cuh>
+#include <ptx/mbarrier.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
@@ -34,6 +32,7 @@ struct Config {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaK = 16;
   static constexpr int kNumThreads = kWarpgroupThreads;
+  static constexpr int kFullArrivals = 1;  // thread 0, which also announces the bytes
   static constexpr int kStageBytes = (BLOCK_M + BLOCK_N) * BLOCK_K * int{sizeof(__nv_bfloat16)};
 };
 
@@ -52,7 +51,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   const int thread = static_cast<int>(threadIdx.x);
 
   if (thread == 0) {
-    init(&smem.full_barrier, Config::kNumThreads);
+    init(&smem.full_barrier, Config::kFullArrivals);
     // TMA completes on the barrier through the async proxy, which must see it initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -65,18 +64,16 @@ __global__ void __launch_bounds__(Config::kNumThreads)
 
   float accum[Config::BLOCK_N / 2] = {};
   for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-    Barrier::arrival_token token;
     if (thread == 0) {
       const int k = k_block * Config::BLOCK_K;
       const SmemAddr bar = smem_addr(cuda::device::barrier_native_handle(smem.full_barrier));
+      mbarrier_arrive_expect_tx(bar, Config::kStageBytes);
       cp_async_bulk_tensor_g2s(smem_addr(smem.a), &tensor_map_a, {k, tile_m * Config::BLOCK_M}, bar);
       cp_async_bulk_tensor_g2s(smem_addr(smem.b), &tensor_map_b, {k, tile_n * Config::BLOCK_N}, bar);
-      token = cuda::device::barrier_arrive_tx(smem.full_barrier, 1, Config::kStageBytes);
-    } else {
-      token = smem.full_barrier.arrive();
     }
-    smem.full_barrier.wait(cuda::std::move(token));
+    smem.full_barrier.wait_parity(k_block % 2 != 0);
 
+    wgmma_fence_operand(accum);
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
@@ -86,6 +83,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     }
     wgmma_commit_group();
     wgmma_wait_group<0>();
+    wgmma_fence_operand(accum);
     // All four warps have read the tiles before the next TMA overwrites them.
     __syncthreads();
   }
@@ -95,7 +93,10 @@ __global__ void __launch_bounds__(Config::kNumThreads)
 }
 
 // Host side
-Status can_implement(const GemmArgs& args) { return check_tma_gemm(args); }
+Status can_implement(const GemmArgs& args) {
+  HG_RETURN_IF_ERROR(check_tma_gemm(args));
+  return check_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
+}
 
 Status launch(const GemmArgs& args, cudaStream_t stream) {
   HG_RETURN_IF_ERROR(can_implement(args));
@@ -106,8 +107,7 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
       make_tensor_map_2d("A", args.a, m, k, args.lda, Config::BLOCK_M, Config::BLOCK_K, &tensor_map_a));
   HG_RETURN_IF_ERROR(
       make_tensor_map_2d("B", args.b, n, k, args.ldb, Config::BLOCK_N, Config::BLOCK_K, &tensor_map_b));
-  dim3 grid;
-  HG_RETURN_IF_ERROR(make_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N, &grid));
+  const dim3 grid = tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
   return launch_kernel(gemm_kernel, grid, Config::kNumThreads, sizeof(SharedStorage), stream, tensor_map_a,
                        tensor_map_b, args.d, args.ldd, args.shape);
 }

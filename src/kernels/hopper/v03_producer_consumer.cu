@@ -1,11 +1,9 @@
-// v03 producer_consumer   prev: v02   Change: a ring of stages between a producer warp and the consumer
-// warpgroup Why: in v02 the tensor cores of a CTA stop for every load. Here one thread of a producer warp
-// runs ahead and keeps
-//   kNumStages K blocks in flight; the consumer warpgroup only waits when the ring is empty. A whole
-//   warpgroup of producers would cost registers that a second CTA of the SM needs.
-// Expected: loads hidden within a CTA; what remains in the open is the consumer's own start-up and drain of
-// the tensor
-//   pipe once per K block, which the SM's second CTA fills.
+// v03 producer_consumer   prev: v02   Change: a ring of stages between a producer warp and the consumers
+// Why: in v02 the tensor cores of a CTA stop for every load. Here one thread of a producer warp runs ahead and
+//   keeps kNumStages K blocks in flight; the consumer warpgroup waits only when the ring is empty. A whole
+//   warpgroup of producers would cost the registers that the SM's second CTA needs.
+// Expected: loads hidden within a CTA. What remains in the open is the start-up and drain of the tensor pipe
+//   once per K block, which the second CTA fills.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
@@ -13,6 +11,7 @@
 #include <cuda/barrier>
 #include <cuda/std/cstdint>
 #include <ptx/fence.cuh>
+#include <ptx/mbarrier.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
@@ -27,7 +26,7 @@ namespace hopper_gemm::v03 {
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
-enum class WarpRole { Producer, Consumer };
+enum class WarpgroupRole { Consumer, Producer };
 
 struct Config {
   static constexpr int BLOCK_M = 128;
@@ -76,8 +75,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2)
   const int tile_n = static_cast<int>(blockIdx.x) % tiles_n;
   const int num_k_blocks = ceil_div(shape.k, Config::BLOCK_K);
 
-  const WarpRole role = thread < Config::kNumConsumerThreads ? WarpRole::Consumer : WarpRole::Producer;
-  if (role == WarpRole::Producer) {
+  const WarpgroupRole role =
+      thread < Config::kNumConsumerThreads ? WarpgroupRole::Consumer : WarpgroupRole::Producer;
+  if (role == WarpgroupRole::Producer) {
     if (thread == Config::kNumConsumerThreads) {
       for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
         const int stage = k_block % Config::kNumStages;
@@ -86,9 +86,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2)
         smem.empty_barrier[stage].wait_parity(!phase);
         const int k = k_block * Config::BLOCK_K;
         const SmemAddr bar = smem_addr(cuda::device::barrier_native_handle(smem.full_barrier[stage]));
+        mbarrier_arrive_expect_tx(bar, Config::kStageBytes);
         cp_async_bulk_tensor_g2s(smem_addr(smem.a[stage]), &tensor_map_a, {k, tile_m * Config::BLOCK_M}, bar);
         cp_async_bulk_tensor_g2s(smem_addr(smem.b[stage]), &tensor_map_b, {k, tile_n * Config::BLOCK_N}, bar);
-        (void)cuda::device::barrier_arrive_tx(smem.full_barrier[stage], 1, Config::kStageBytes);
       }
     }
   } else {
@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2)
       const bool phase = k_block / Config::kNumStages % 2 != 0;
       smem.full_barrier[stage].wait_parity(phase);
 
+      wgmma_fence_operand(accum);
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
@@ -112,6 +113,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2)
       }
       wgmma_commit_group();
       wgmma_wait_group<0>();
+      wgmma_fence_operand(accum);
       (void)smem.empty_barrier[stage].arrive();
     }
 
@@ -124,7 +126,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2)
 }
 
 // Host side
-Status can_implement(const GemmArgs& args) { return check_tma_gemm(args); }
+Status can_implement(const GemmArgs& args) {
+  HG_RETURN_IF_ERROR(check_tma_gemm(args));
+  return check_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
+}
 
 Status launch(const GemmArgs& args, cudaStream_t stream) {
   HG_RETURN_IF_ERROR(can_implement(args));
@@ -135,8 +140,7 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
       make_tensor_map_2d("A", args.a, m, k, args.lda, Config::BLOCK_M, Config::BLOCK_K, &tensor_map_a));
   HG_RETURN_IF_ERROR(
       make_tensor_map_2d("B", args.b, n, k, args.ldb, Config::BLOCK_N, Config::BLOCK_K, &tensor_map_b));
-  dim3 grid;
-  HG_RETURN_IF_ERROR(make_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N, &grid));
+  const dim3 grid = tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
   return launch_kernel(gemm_kernel, grid, Config::kNumThreads, sizeof(SharedStorage), stream, tensor_map_a,
                        tensor_map_b, args.d, args.ldd, args.shape);
 }

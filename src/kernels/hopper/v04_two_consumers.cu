@@ -1,8 +1,7 @@
-// v04 two_consumers   prev: v03   Change: 128x256 tile over two consumer warpgroups, registers moved by
-// setmaxnreg Why: two warpgroups of m64n256 share each B block, so a stage feeds twice the multiplications
-// per byte, and one can
-//   multiply while the other waits. Their 128 accumulators a thread need registers that the producer does
-//   not: setmaxnreg takes them from it.
+// v04 two_consumers   prev: v03   Change: 128x256 tile over two consumer warpgroups, setmaxnreg
+// Why: two warpgroups of m64n256 share each B block, so a stage feeds a third more multiplications per byte, and one
+//   can multiply while the other waits. Their 128 accumulators a thread need registers that the producer does
+//   not: setmaxnreg takes them from it, which needs the producer to be a whole warpgroup.
 // Expected: a quarter fewer bytes from L2 than v03 and fewer gaps in the tensor pipe.
 // Limits: K and the leading dimensions multiples of 8.
 
@@ -11,6 +10,7 @@
 #include <cuda/barrier>
 #include <cuda/std/cstdint>
 #include <ptx/fence.cuh>
+#include <ptx/mbarrier.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
@@ -26,7 +26,7 @@ namespace hopper_gemm::v04 {
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
-enum class WarpgroupRole { Producer, Consumer };
+enum class WarpgroupRole { Consumer, Producer };
 
 struct Config {
   static constexpr int BLOCK_M = 128;
@@ -37,12 +37,15 @@ struct Config {
   static constexpr int kNumStages = 4;
   static constexpr int kNumConsumers = BLOCK_M / kWgmmaM;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
-  static constexpr int kNumThreads = kWarpgroupThreads + kNumConsumerThreads;
+  static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
   static constexpr int kFullArrivals = 1;  // the producer's thread, which also announces the bytes
   static constexpr int kEmptyArrivals = kNumConsumerThreads;
   static constexpr int kProducerRegisters = 40;
   static constexpr int kConsumerRegisters = 232;
-  static_assert(kWarpgroupThreads * (kProducerRegisters + kNumConsumers * kConsumerRegisters) <= 64 * 1024);
+  // setmaxnreg hands out what the CTA was launched with, which is rounded down: more would wait for ever.
+  static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
+  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                (1 + kNumConsumers) * kEntryRegisters);
   static constexpr int kStageBytes = (BLOCK_M + BLOCK_N) * BLOCK_K * int{sizeof(__nv_bfloat16)};
 };
 
@@ -77,10 +80,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int tile_n = static_cast<int>(blockIdx.x) % tiles_n;
   const int num_k_blocks = ceil_div(shape.k, Config::BLOCK_K);
 
-  const WarpgroupRole role = thread < kWarpgroupThreads ? WarpgroupRole::Producer : WarpgroupRole::Consumer;
+  const WarpgroupRole role =
+      thread < Config::kNumConsumerThreads ? WarpgroupRole::Consumer : WarpgroupRole::Producer;
   if (role == WarpgroupRole::Producer) {
     setmaxnreg_dec<Config::kProducerRegisters>();
-    if (thread == 0) {
+    if (thread == Config::kNumConsumerThreads) {
       for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
         const int stage = k_block % Config::kNumStages;
         const bool phase = k_block / Config::kNumStages % 2 != 0;
@@ -88,20 +92,21 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         smem.empty_barrier[stage].wait_parity(!phase);
         const int k = k_block * Config::BLOCK_K;
         const SmemAddr bar = smem_addr(cuda::device::barrier_native_handle(smem.full_barrier[stage]));
+        mbarrier_arrive_expect_tx(bar, Config::kStageBytes);
         cp_async_bulk_tensor_g2s(smem_addr(smem.a[stage]), &tensor_map_a, {k, tile_m * Config::BLOCK_M}, bar);
         cp_async_bulk_tensor_g2s(smem_addr(smem.b[stage]), &tensor_map_b, {k, tile_n * Config::BLOCK_N}, bar);
-        (void)cuda::device::barrier_arrive_tx(smem.full_barrier[stage], 1, Config::kStageBytes);
       }
     }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
-    const int consumer = thread / kWarpgroupThreads - 1;
+    const int consumer = thread / kWarpgroupThreads;
     float accum[Config::BLOCK_N / 2] = {};
     for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
       const int stage = k_block % Config::kNumStages;
       const bool phase = k_block / Config::kNumStages % 2 != 0;
       smem.full_barrier[stage].wait_parity(phase);
 
+      wgmma_fence_operand(accum);
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
@@ -112,6 +117,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
       wgmma_commit_group();
       wgmma_wait_group<0>();
+      wgmma_fence_operand(accum);
       (void)smem.empty_barrier[stage].arrive();
     }
 
@@ -121,7 +127,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 }
 
 // Host side
-Status can_implement(const GemmArgs& args) { return check_tma_gemm(args); }
+Status can_implement(const GemmArgs& args) {
+  HG_RETURN_IF_ERROR(check_tma_gemm(args));
+  return check_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
+}
 
 Status launch(const GemmArgs& args, cudaStream_t stream) {
   HG_RETURN_IF_ERROR(can_implement(args));
@@ -132,8 +141,7 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
       make_tensor_map_2d("A", args.a, m, k, args.lda, Config::BLOCK_M, Config::BLOCK_K, &tensor_map_a));
   HG_RETURN_IF_ERROR(
       make_tensor_map_2d("B", args.b, n, k, args.ldb, Config::BLOCK_N, Config::BLOCK_K, &tensor_map_b));
-  dim3 grid;
-  HG_RETURN_IF_ERROR(make_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N, &grid));
+  const dim3 grid = tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
   return launch_kernel(gemm_kernel, grid, Config::kNumThreads, sizeof(SharedStorage), stream, tensor_map_a,
                        tensor_map_b, args.d, args.ldd, args.shape);
 }
