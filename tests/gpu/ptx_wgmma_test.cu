@@ -33,6 +33,7 @@ constexpr int kMaxN = 256;
 constexpr int kK = 64;  // one 128-byte row of a K-major tile: four instructions of k16
 constexpr int kInstructionK = 16;
 constexpr int kRowBytes = 128;                      // of a swizzled tile
+constexpr int kCoreRowBytes = 16;                   // of a core matrix
 constexpr int kEightRowsBytes = 8 * kRowBytes;      // one repeat of the 128B swizzle
 constexpr int kMnMajorChunkBytes = kK * kRowBytes;  // MN-major: 64 elements of M or N, all kK rows of K
 constexpr int kTileABytes = kM * kK * 2;
@@ -40,42 +41,48 @@ constexpr int kTileBBytes = kMaxN * kK * 2;
 
 enum class SourceA { Smem, Registers };
 
-// Byte offset of element (mn, k) of a tile before the swizzle. K-major: rows of 64 k. MN-major: chunks of 64
-// mn, in each of which a row is one k.
-template <Major kMajor>
-__device__ uint32_t tile_offset(int mn, int k) {
-  if constexpr (kMajor == Major::K) {
-    return static_cast<uint32_t>(mn * kRowBytes + k * 2);
-  } else {
+// Byte offset of element (mn, k) of a tile of `rows` values of mn before the swizzle. K-major: panels along K whose rows
+// are one span, or without a swizzle core matrices, 8 rows of 16 bytes, M or N first. MN-major: panels of 64 mn, in each
+// of which a row is one k.
+template <Major kMajor, Swizzle kSwizzle>
+__device__ uint32_t tile_offset(int mn, int k, int rows) {
+  if constexpr (kMajor == Major::MN) {
+    static_assert(kSwizzle == Swizzle::B128);
     return static_cast<uint32_t>((mn / 64) * kMnMajorChunkBytes + k * kRowBytes + (mn % 64) * 2);
+  } else {
+    constexpr int kPanelBytes = kSwizzle == Swizzle::None ? kCoreRowBytes : swizzle_span_bytes(kSwizzle);
+    return static_cast<uint32_t>((k * 2 / kPanelBytes * rows + mn) * kPanelBytes + k * 2 % kPanelBytes);
   }
 }
 
-template <Major kMajor>
-__device__ uint64_t tile_desc(ptx::SmemAddr tile, int k) {
-  if constexpr (kMajor == Major::K) {
-    return make_smem_desc(tile.value + static_cast<uint32_t>(k * 2), 16, kEightRowsBytes, Swizzle::B128);
+template <Major kMajor, Swizzle kSwizzle>
+__device__ uint64_t tile_desc(ptx::SmemAddr tile, int k, int rows) {
+  const uint32_t start = tile.value + tile_offset<kMajor, kSwizzle>(0, k, rows);
+  if constexpr (kMajor == Major::MN) {
+    return make_smem_desc(start, kMnMajorChunkBytes, kEightRowsBytes, kSwizzle);
+  } else if constexpr (kSwizzle == Swizzle::None) {
+    return make_smem_desc(start, static_cast<uint32_t>(rows * kCoreRowBytes), 8 * kCoreRowBytes, kSwizzle);
   } else {
-    return make_smem_desc(tile.value + static_cast<uint32_t>(k * kRowBytes), kMnMajorChunkBytes,
-                          kEightRowsBytes, Swizzle::B128);
+    return make_smem_desc(start, 16, 8 * swizzle_span_bytes(kSwizzle), kSwizzle);
   }
 }
 
 // d_out[64, kN] = (scale_d != 0 ? d_in : 0) + kScaleA * a[64, 64] * kScaleB * b[kN, 64]^T, with one
 // warpgroup.
-template <int kN, typename T, SourceA kSourceA, Major kMajorA, Major kMajorB, int kScaleA, int kScaleB>
+template <int kN, typename T, SourceA kSourceA, Major kMajorA, Major kMajorB, int kScaleA, int kScaleB,
+          Swizzle kSwizzle = Swizzle::B128>
 __global__ void __launch_bounds__(128, 1)
     wgmma_kernel(const T* a, const T* b, const float* d_in, float* d_out, int scale_d) {
   __shared__ alignas(1024) unsigned char tile_a[kTileABytes];
   __shared__ alignas(1024) unsigned char tile_b[kTileBBytes];
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kM * kK; i += 128) {
-    *reinterpret_cast<T*>(tile_a + swizzle_offset(tile_offset<kMajorA>(i / kK, i % kK), Swizzle::B128)) =
-        a[i];
+    const uint32_t offset = tile_offset<kMajorA, kSwizzle>(i / kK, i % kK, kM);
+    *reinterpret_cast<T*>(tile_a + swizzle_offset(offset, kSwizzle)) = a[i];
   }
   for (int i = thread; i < kN * kK; i += 128) {
-    *reinterpret_cast<T*>(tile_b + swizzle_offset(tile_offset<kMajorB>(i / kK, i % kK), Swizzle::B128)) =
-        b[i];
+    const uint32_t offset = tile_offset<kMajorB, kSwizzle>(i / kK, i % kK, kN);
+    *reinterpret_cast<T*>(tile_b + swizzle_offset(offset, kSwizzle)) = b[i];
   }
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
@@ -105,13 +112,13 @@ __global__ void __launch_bounds__(128, 1)
 #pragma unroll
   for (int k = 0; k < kK; k += kInstructionK) {
     const int accumulate = k == 0 ? scale_d : 1;
-    const uint64_t desc_b = tile_desc<kMajorB>(smem_b, k);
+    const uint64_t desc_b = tile_desc<kMajorB, kSwizzle>(smem_b, k, kN);
     if constexpr (kSourceA == SourceA::Registers) {
       ptx::wgmma_mma_async<kN, T, kMajorB, kScaleA, kScaleB>(accum, fragment_a[k / kInstructionK], desc_b,
                                                              accumulate);
     } else {
-      ptx::wgmma_mma_async<kN, T, kMajorA, kMajorB, kScaleA, kScaleB>(accum, tile_desc<kMajorA>(smem_a, k),
-                                                                      desc_b, accumulate);
+      const uint64_t desc_a = tile_desc<kMajorA, kSwizzle>(smem_a, k, kM);
+      ptx::wgmma_mma_async<kN, T, kMajorA, kMajorB, kScaleA, kScaleB>(accum, desc_a, desc_b, accumulate);
     }
   }
   ptx::wgmma_commit_group();
@@ -217,6 +224,21 @@ void check_variants(int n, const std::vector<Variant>& variants) {
       EXPECT_EQ(wrong, 0) << "wrong elements of " << kM * n << ", " << first_wrong;
     }
   }
+}
+
+template <Swizzle kSwizzle>
+Variant swizzle_variant(const char* name) {
+  constexpr int kN = 64;
+  return {name, 1,
+          reinterpret_cast<const void*>(
+              &wgmma_kernel<kN, __nv_bfloat16, SourceA::Smem, Major::K, Major::K, 1, 1, kSwizzle>)};
+}
+
+TEST(PtxWgmmaDescriptor, ReadsEverySwizzleMode) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_variants<__nv_bfloat16>(
+      64, {swizzle_variant<Swizzle::None>("no swizzle"), swizzle_variant<Swizzle::B32>("32B"),
+           swizzle_variant<Swizzle::B64>("64B"), swizzle_variant<Swizzle::B128>("128B")});
 }
 
 TEST_P(PtxWgmma, MatchesCpuProduct) {
