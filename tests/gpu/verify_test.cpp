@@ -75,6 +75,7 @@ TEST(Verify, CatchesATransposedOutput) {
   expect_caught(
       [](GemmArgs args, cudaStream_t stream) {
         std::swap(args.a, args.b);  // B·A^T is D^T
+        std::swap(args.lda, args.ldb);
         return launch_correct(args, stream);
       },
       "elements are wrong (0 NaN)");
