@@ -4,6 +4,8 @@
 //   warpgroup of producers would cost the registers that the SM's second CTA needs.
 // Expected: loads hidden within a CTA. What remains in the open is the start-up and drain of the tensor pipe
 //   once per K block, which the second CTA fills.
+// Measured: 634 TFLOP/s, 77.4 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The tensor pipe is busy for 77 %
+//   of the time instead of 64 %, yet the gain is 8 %: power lowers the clock as soon as the pipe works harder.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
