@@ -7,6 +7,13 @@
 #include <ptx/address.cuh>
 #include <ptx/common.cuh>
 
+// Relaxed mbarrier operations came with PTX ISA 8.6, which CUDA 12.7 brought.
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1207
+#define HG_PTX_MBARRIER_RELAXED_CLUSTER(older) ".relaxed.cluster"
+#else
+#define HG_PTX_MBARRIER_RELAXED_CLUSTER(older) older
+#endif
+
 namespace hopper_gemm {
 namespace ptx {
 
@@ -86,6 +93,21 @@ HG_PTX_INLINE void mbarrier_arrive_cluster(ClusterAddr bar, uint32_t count) {
                asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;"
                             :
                             : "r"(bar.value), "r"(count)
+                            : "memory"));
+}
+
+/// mbarrier.arrive.relaxed.cluster.shared::cluster.b64 — arrive once on a barrier of any CTA of the cluster, publishing nothing.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.arrive" #parallel-synchronization-and-communication-instructions-mbarrier-arrive; ISA 8.0, sm_90.
+/// bar: from mapa, 8-byte aligned. Threads: any, no convergence needed. Orders: nothing, which is enough to hand back
+/// a stage that only wgmma has read: after wgmma_wait_group those reads are over, not merely ordered. Where a release is
+/// not needed this is worth much: release.cluster costs MEMBAR.ALL.GPU, in the main loop a third of a GEMM's speed.
+/// .relaxed needs ISA 8.6 (CUDA 12.7); before that .release.cta is emitted, the same machine instruction.
+HG_PTX_INLINE void mbarrier_arrive_relaxed_cluster(ClusterAddr bar) {
+  HG_PTX_SM_90(mbarrier_arrive_relaxed_cluster,
+               asm volatile("mbarrier.arrive" HG_PTX_MBARRIER_RELAXED_CLUSTER(
+                                ".release.cta") ".shared::cluster.b64 _, [%0];"
+                            :
+                            : "r"(bar.value)
                             : "memory"));
 }
 
@@ -238,6 +260,27 @@ HG_PTX_INLINE bool mbarrier_try_wait_parity_cluster(SmemAddr bar, uint32_t parit
   return complete != 0;
 }
 
+/// mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 — the same wait, acquiring nothing.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.test_wait / mbarrier.try_wait" #parallel-synchronization-and-communication-instructions-mbarrier-test-wait-try-wait; ISA 8.0, sm_90.
+/// bar, parity: as above. Threads: any, no convergence needed. Orders: nothing: for a producer that reads nothing of what
+/// the arriving threads wrote, and only starts a TMA copy into what they have finished reading. acquire.cluster costs
+/// CCTL.IVALL, which empties the L1 cache. .relaxed needs ISA 8.6 (CUDA 12.7); before that .acquire.cta is emitted, the
+/// same machine instruction.
+HG_PTX_INLINE bool mbarrier_try_wait_parity_relaxed_cluster(SmemAddr bar, uint32_t parity) {
+  uint32_t complete = 0;
+  HG_PTX_SM_90(mbarrier_try_wait_parity_relaxed_cluster,
+               asm volatile("{\n"
+                            ".reg .pred p;\n"
+                            "mbarrier.try_wait.parity" HG_PTX_MBARRIER_RELAXED_CLUSTER(
+                                ".acquire.cta") ".shared::cta.b64 p, [%1], %2;\n"
+                                                "selp.b32 %0, 1, 0, p;\n"
+                                                "}\n"
+                            : "=r"(complete)
+                            : "r"(bar.value), "r"(parity)
+                            : "memory"));
+  return complete != 0;
+}
+
 /// mbarrier.pending_count.b64 — read the number of arrivals still pending out of a state that an arrive returned.
 /// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.pending_count" #parallel-synchronization-and-communication-instructions-mbarrier-pending-count; ISA 7.0, sm_80.
 /// state: from an arrive; the count is that just before this arrive took effect. Touches no memory. Threads:
@@ -250,3 +293,5 @@ HG_PTX_INLINE uint32_t mbarrier_pending_count(uint64_t state) {
 
 }  // namespace ptx
 }  // namespace hopper_gemm
+
+#undef HG_PTX_MBARRIER_RELAXED_CLUSTER

@@ -21,6 +21,23 @@ constexpr std::array kHopperLadder = {
     KernelInfo{"4", "two_consumers",
                "128x256 tile over two consumer warpgroups, registers moved by setmaxnreg", kHopper,
                v04::can_implement, v04::launch},
+    KernelInfo{"5", "persistent",
+               "one CTA per SM walks over tiles in L2-aware bands, storing one while loading the next",
+               kHopper, v05::can_implement, v05::launch},
+    KernelInfo{"6", "ptx_mbarrier",
+               "mbarriers through ptx/ with one arrival per warpgroup instead of cuda::barrier", kHopper,
+               v06::can_implement, v06::launch},
+    KernelInfo{"7", "cluster_multicast", "clusters of two CTAs share each B block by TMA multicast", kHopper,
+               v07::can_implement, v07::launch},
+    KernelInfo{"8", "lean_epilogue",
+               "first wgmma overwrites, one K block stays in flight, D is evicted first", kHopper,
+               v08::can_implement, v08::launch},
+    KernelInfo{"9", "tma_store", "D through shared memory and TMA, under the next tile", kHopper,
+               v09::can_implement, v09::launch},
+    KernelInfo{"10", "hilbert", "cluster tiles along a Hilbert curve, in even waves", kHopper,
+               v10::can_implement, v10::launch},
+    KernelInfo{"11", "stmatrix", "stmatrix into swizzled staging: no bank conflicts in the epilogue", kHopper,
+               v11::can_implement, v11::launch},
 };
 
 }  // namespace

@@ -160,7 +160,8 @@ Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map) {
 }
 
 Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows, std::int64_t cols,
-                          std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map) {
+                          std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map,
+                          Swizzle swizzle) {
   const std::array<std::int64_t, 2> extents = {cols, rows};
   // Cut to what is refused anyway, before the product could overflow.
   const std::array<std::int64_t, 1> strides_bytes = {std::min(leading_dimension, kMaxStrideBytes) *
@@ -171,7 +172,7 @@ Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows,
   spec.extents_elems = extents;
   spec.strides_bytes = strides_bytes;
   spec.box_elems = box;
-  spec.swizzle = Swizzle::B128;
+  spec.swizzle = swizzle;
   const Status status = encode_tensor_map(spec, tensor_map);
   if (status.ok()) return status;
   return {status.code(), std::string(name) + ": " + status.message()};

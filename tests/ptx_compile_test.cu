@@ -11,6 +11,7 @@
 #include <ptx/named_barrier.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
+#include <ptx/stmatrix.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
@@ -38,6 +39,7 @@ __global__ void addresses_and_barriers(uint64_t* out, uint32_t parity, uint32_t 
   sum += mbarrier_arrive_expect_tx(bar, 1024);
   mbarrier_arrive_cluster(peer_bar);
   mbarrier_arrive_cluster(peer_bar, count);
+  mbarrier_arrive_relaxed_cluster(peer_bar);
   mbarrier_arrive_expect_tx_cluster(peer_bar, 1024);
   mbarrier_expect_tx(bar, 1024);
   sum += mbarrier_test_wait(bar, state);
@@ -46,6 +48,7 @@ __global__ void addresses_and_barriers(uint64_t* out, uint32_t parity, uint32_t 
   sum += mbarrier_try_wait_parity(bar, parity);
   sum += mbarrier_try_wait_parity(bar, parity, 1000u);
   sum += mbarrier_try_wait_parity_cluster(bar, parity);
+  sum += mbarrier_try_wait_parity_relaxed_cluster(bar, parity);
   barrier_cluster_arrive();
   barrier_cluster_wait();
   mbarrier_inval(bar);
@@ -54,6 +57,20 @@ __global__ void addresses_and_barriers(uint64_t* out, uint32_t parity, uint32_t 
   barrier_sync(1, 64);
   barrier_sync(count, parity);  // ids and counts in registers
   out[threadIdx.x] = sum + elect_sync() + elect_sync(0x0000ffffu);
+}
+
+__global__ void matrix_stores(uint4 words) {
+  __shared__ alignas(16) unsigned char rows[32 * 16];
+  const SmemAddr row = smem_addr(rows) + threadIdx.x * 16;
+  const uint32_t one[1] = {words.x};
+  const uint32_t two[2] = {words.x, words.y};
+  const uint32_t four[4] = {words.x, words.y, words.z, words.w};
+  stmatrix(row, one);
+  stmatrix(row, two);
+  stmatrix(row, four);
+  stmatrix_trans(row, one);
+  stmatrix_trans(row, two);
+  stmatrix_trans(row, four);
 }
 
 __global__ void fences(const TensorMap* global_map) {

@@ -78,6 +78,14 @@ TEST(TileGrid, RefusesMoreTilesThanAGridHolds) {
   EXPECT_THAT(status.message(), testing::HasSubstr("1125899906842624 tiles of 64x64"));
 }
 
+// Row and column numbers are 32-bit in the kernels, in the part of a tile that lies outside of D too.
+TEST(TileGrid, RefusesTilesThatReachBeyondAnInt) {
+  EXPECT_TRUE(check_tile_grid({2147483392, 8, 8}, 256, 256).ok());
+  EXPECT_EQ(check_tile_grid({2147483393, 8, 8}, 256, 256).code(), StatusCode::Unsupported);
+  EXPECT_TRUE(check_tile_grid({8, 2147483392, 8}, 256, 256).ok());
+  EXPECT_EQ(check_tile_grid({8, 2147483393, 8}, 256, 256).code(), StatusCode::Unsupported);
+}
+
 TEST(WgmmaCeiling, CountsWholeBlocks) {
   EXPECT_EQ(wgmma_ceiling_flops({128, 256, 64}), 2.0 * 128 * 256 * 64);
   EXPECT_EQ(wgmma_ceiling_flops({129, 1, 1}), 2.0 * 2 * 128 * 256 * 64);

@@ -3,11 +3,16 @@
 #include <cuda_bf16.h>
 
 #include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/stmatrix.cuh>
 
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
 
 namespace hopper_gemm {
+
+/// What a store tells the L2 cache: nothing, or that its line is the first to evict, since nobody reads it again.
+enum class StoreHint { None, EvictFirst };
 
 /// Rounds one warpgroup's wgmma accumulator, a [64, kN] fragment of fp32, to bf16 and stores it to row-major
 /// D.
@@ -19,7 +24,7 @@ namespace hopper_gemm {
 /// d: 4-byte aligned, ldd even, in elements. m0, n0: where the fragment starts in D; n0 is even. Elements
 /// outside [shape.m, shape.n] are not written. Threads: the whole warpgroup, `thread` counting from its first
 /// thread.
-template <int kN>
+template <int kN, StoreHint kHint = StoreHint::None>
 __device__ __forceinline__ void store_accumulator(const float (&accum)[kN / 2], __nv_bfloat16* d,
                                                   cuda::std::int64_t ldd, int m0, int n0, GemmShape shape,
                                                   int thread) {
@@ -38,11 +43,55 @@ __device__ __forceinline__ void store_accumulator(const float (&accum)[kN / 2], 
       const __nv_bfloat162 pair =
           __floats2bfloat162_rn(accum[group * 4 + half * 2], accum[group * 4 + half * 2 + 1]);
       if (d_col + 1 < shape.n) {
-        *reinterpret_cast<__nv_bfloat162*>(d_pointer + group * 8) = pair;
+        auto* const d_pair = reinterpret_cast<__nv_bfloat162*>(d_pointer + group * 8);
+        if constexpr (kHint == StoreHint::EvictFirst) {
+          __stcs(d_pair, pair);
+        } else {
+          *d_pair = pair;
+        }
       } else if (d_col < shape.n) {
         d_pointer[group * 8] = pair.x;
       }
     }
+  }
+}
+
+/// Rounds kN columns of a warp's 16 rows of the accumulator to bf16 and stores them to shared memory, row-major [16, kN].
+/// fragment: the kN / 2 accumulator registers of the first of these columns on. staging: 4-byte aligned. Threads: the
+/// whole warp.
+template <int kN>
+__device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloat16* staging, int lane) {
+  __nv_bfloat16* const first = staging + lane / 4 * kN + lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < kN / 2; i += 4) {  // 8 columns
+    *reinterpret_cast<__nv_bfloat162*>(first + i * 2) = __floats2bfloat162_rn(fragment[i], fragment[i + 1]);
+    *reinterpret_cast<__nv_bfloat162*>(first + i * 2 + 8 * kN) =
+        __floats2bfloat162_rn(fragment[i + 2], fragment[i + 3]);
+  }
+}
+
+/// The same for kN = 64 into a tile with the 128-byte swizzle, by stmatrix: no bank conflicts. staging: 1024-byte
+/// aligned. Threads: the whole warp, converged.
+template <int kN>
+__device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, __nv_bfloat16* staging,
+                                                        int lane) {
+  static_assert(kN == 64, "the swizzle spans 128 bytes");
+  // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight columns, 2 and
+  // 3 those of the next eight.
+  const int row = lane % 16;
+  const int chunk = lane / 16;
+  const ptx::SmemAddr first = ptx::smem_addr(staging + row * kN);
+  const auto pack = [](float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
+  };
+#pragma unroll
+  for (int i = 0; i < kN / 2; i += 8) {  // 16 columns, two chunks of 16 bytes
+    const cuda::std::uint32_t matrices[4] = {
+        pack(fragment[i], fragment[i + 1]), pack(fragment[i + 2], fragment[i + 3]),
+        pack(fragment[i + 4], fragment[i + 5]), pack(fragment[i + 6], fragment[i + 7])};
+    const int swizzled_chunk = (i / 4 + chunk) ^ (row % 8);
+    ptx::stmatrix(first + static_cast<cuda::std::uint32_t>(swizzled_chunk * 16), matrices);
   }
 }
 

@@ -94,4 +94,11 @@ HG_HOST_DEVICE constexpr cuda::std::uint64_t make_k_major_b128_desc(cuda::std::u
   return make_smem_desc(smem_address_bytes, kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle::B128);
 }
 
+/// The descriptor of what lies `offset_bytes` further on, another stage or another column of the same layout: one addition
+/// instead of the shifts and masks of a new one. offset_bytes is a multiple of 16, and the address stays below 2^18.
+HG_HOST_DEVICE constexpr cuda::std::uint64_t advance_smem_desc(cuda::std::uint64_t desc,
+                                                               cuda::std::uint32_t offset_bytes) {
+  return desc + (offset_bytes >> 4);
+}
+
 }  // namespace hopper_gemm

@@ -41,10 +41,11 @@ struct TensorMapSpec {
 Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map);
 
 /// A row-major matrix [rows, cols] of bf16 with `leading_dimension` elements between rows, moved in boxes of
-/// [box_rows, box_cols] swizzled over 128 bytes: box_cols is at most 64, the shared-memory tile is [box_rows,
-/// 64] K-major when cols is K. `name` stands in error messages ("A").
+/// [box_rows, box_cols]. With the 128-byte swizzle box_cols is at most 64, and the shared-memory tile [box_rows,
+/// 64] is K-major when cols is K. `name` stands in error messages ("A").
 Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows, std::int64_t cols,
-                          std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map);
+                          std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map,
+                          Swizzle swizzle = Swizzle::B128);
 
 /// Ok when the installed driver has the tensor-map entry point; otherwise what is missing and what to
 /// install.

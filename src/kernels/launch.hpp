@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,13 +23,20 @@ constexpr std::int64_t num_tiles(GemmShape shape, int block_m, int block_n) {
   return std::int64_t{ceil_div(shape.m, block_m)} * ceil_div(shape.n, block_n);
 }
 
-/// Unsupported when D has more tiles than a one-dimensional grid holds CTAs.
+/// Unsupported when D has more tiles than a one-dimensional grid holds CTAs, or a persistent kernel counts; or when M or
+/// N, rounded up to whole tiles, leaves the kernels' 32-bit row and column numbers.
 inline Status check_tile_grid(GemmShape shape, int block_m, int block_n) {
-  constexpr std::int64_t kMaxGridX = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t kMaxInt = (std::int64_t{1} << 31) - 1;
+  const std::string tile = std::to_string(block_m) + "x" + std::to_string(block_n);
   const std::int64_t tiles = num_tiles(shape, block_m, block_n);
-  if (tiles <= kMaxGridX) return {};
-  return unsupported("D has " + std::to_string(tiles) + " tiles of " + std::to_string(block_m) + "x" +
-                     std::to_string(block_n) + ", and a grid holds at most 2^31 - 1");
+  if (tiles > kMaxInt) {
+    return unsupported("D has " + std::to_string(tiles) + " tiles of " + tile +
+                       ", and a launch takes at most 2^31 - 1");
+  }
+  if (shape.m > kMaxInt - block_m + 1 || shape.n > kMaxInt - block_n + 1) {
+    return unsupported("M and N, rounded up to whole tiles of " + tile + ", must be below 2^31");
+  }
+  return {};
 }
 
 /// One CTA per tile, for shapes that check_tile_grid accepts.
@@ -36,20 +44,81 @@ inline dim3 tile_grid(GemmShape shape, int block_m, int block_n) {
   return dim3(static_cast<unsigned>(num_tiles(shape, block_m, block_n)));
 }
 
-/// Enqueues `kernel` with `smem_bytes` of dynamic shared memory (the opt-in above 48 KiB included).
-template <typename... Params, typename... Args>
-Status launch_kernel(void (*kernel)(Params...), dim3 grid, int block_threads, std::size_t smem_bytes,
-                     cudaStream_t stream, Args&&... args) {
-  HG_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               static_cast<int>(smem_bytes)));
+inline cudaLaunchAttribute cluster_attribute(int cluster_size) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(cluster_size);
+  attribute.val.clusterDim.y = 1;
+  attribute.val.clusterDim.z = 1;
+  return attribute;
+}
+
+/// `cluster` must outlive the result.
+inline cudaLaunchConfig_t launch_config(dim3 grid, int block_threads, std::size_t smem_bytes,
+                                        cudaLaunchAttribute* cluster) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(static_cast<unsigned>(block_threads));
   config.dynamicSmemBytes = smem_bytes;
+  config.attrs = cluster;
+  config.numAttrs = 1;
+  return config;
+}
+
+/// Opts in to dynamic shared memory above 48 KiB.
+template <typename... Params>
+Status allow_dynamic_shared_memory(void (*kernel)(Params...), std::size_t smem_bytes) {
+  HG_RETURN_IF_CUDA_ERROR(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               static_cast<int>(smem_bytes)));
+  return {};
+}
+
+/// Enqueues `kernel` with `smem_bytes` of dynamic shared memory (the opt-in above 48 KiB included), in clusters of
+/// `cluster_size` CTAs along x.
+template <typename... Params, typename... Args>
+Status launch_cluster_kernel(void (*kernel)(Params...), dim3 grid, int cluster_size, int block_threads,
+                             std::size_t smem_bytes, cudaStream_t stream, Args&&... args) {
+  HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, smem_bytes));
+  cudaLaunchAttribute cluster = cluster_attribute(cluster_size);
+  cudaLaunchConfig_t config = launch_config(grid, block_threads, smem_bytes, &cluster);
   config.stream = stream;
   HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
   return {};
+}
+
+/// The same for a kernel that knows no clusters.
+template <typename... Params, typename... Args>
+Status launch_kernel(void (*kernel)(Params...), dim3 grid, int block_threads, std::size_t smem_bytes,
+                     cudaStream_t stream, Args&&... args) {
+  return launch_cluster_kernel(kernel, grid, 1, block_threads, smem_bytes, stream,
+                               std::forward<Args>(args)...);
+}
+
+/// How many clusters of `cluster_size` CTAs of `kernel` the current GPU runs at a time: GPCs have unequal numbers of SMs,
+/// so that it may be fewer than its SMs divided by the size. Unsupported where not even one fits.
+template <typename... Params>
+Status max_active_clusters(void (*kernel)(Params...), int cluster_size, int block_threads,
+                           std::size_t smem_bytes, int* clusters) {
+  HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, smem_bytes));
+  cudaLaunchAttribute cluster = cluster_attribute(cluster_size);
+  const cudaLaunchConfig_t config =
+      launch_config(dim3(static_cast<unsigned>(cluster_size)), block_threads, smem_bytes, &cluster);
+  HG_RETURN_IF_CUDA_ERROR(cudaOccupancyMaxActiveClusters(clusters, kernel, &config));
+  if (*clusters > 0) return {};
+  return unsupported("the GPU cannot run a cluster of " + std::to_string(cluster_size) + " CTAs with " +
+                     std::to_string(smem_bytes) + " bytes of shared memory each");
+}
+
+/// Enqueues a persistent kernel: `max_clusters` clusters, or fewer where there are not as many work items.
+template <typename... Params, typename... Args>
+Status launch_persistent(void (*kernel)(Params...), std::uint32_t num_items, int max_clusters,
+                         int cluster_size, int block_threads, std::size_t smem_bytes, cudaStream_t stream,
+                         Args&&... args) {
+  const std::uint32_t clusters = std::min(num_items, static_cast<std::uint32_t>(max_clusters));
+  const dim3 grid(clusters * static_cast<unsigned>(cluster_size));
+  return launch_cluster_kernel(kernel, grid, cluster_size, block_threads, smem_bytes, stream,
+                               std::forward<Args>(args)...);
 }
 
 }  // namespace hopper_gemm

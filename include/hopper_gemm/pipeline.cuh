@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/cluster.cuh>
+#include <ptx/mbarrier.cuh>
+
+#include "hopper_gemm/wait_watchdog.cuh"
+
+namespace hopper_gemm {
+
+/// Where a producer or a consumer stands in a ring of stages: the stage, and the parity of the phase of its barriers,
+/// which changes on every round. Both sides start at stage 0, phase 0, and advance once per K block, through all tiles.
+template <int kNumStages>
+struct PipelineState {
+  int stage = 0;
+  cuda::std::uint32_t phase = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kNumStages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+};
+
+/// The barriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma empties: a full barrier,
+/// which completes when kStageBytes_ bytes have landed, and an empty barrier, which completes when all readers are done.
+/// kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share by multicast what they load; each then
+/// writes into the stages of all, and waits for the consumers of all.
+template <int kNumStages_, int kStageBytes_, int kNumConsumers, int kClusterSize = 1>
+struct Pipeline {
+  static constexpr int kNumStages = kNumStages_;
+  static constexpr int kStageBytes = kStageBytes_;
+  static constexpr int kFullArrivals = 1;  // the producer thread of the same CTA
+  static constexpr int kEmptyArrivals =
+      kNumConsumers * kClusterSize;  // a thread of each warpgroup that reads
+  static_assert(kStageBytes < (1 << 20), "a phase counts at most 2^20 - 1 bytes");
+  using State = PipelineState<kNumStages>;
+
+  cuda::std::uint64_t full_barrier[kNumStages];
+  cuda::std::uint64_t empty_barrier[kNumStages];
+
+  /// Threads: one. Afterwards fence_mbarrier_init_release_cluster() by the same thread, and __syncthreads() or, with a
+  /// cluster, the cluster barrier.
+  __device__ __forceinline__ void init() {
+    for (int stage = 0; stage < kNumStages; ++stage) {
+      ptx::mbarrier_init(full(stage), kFullArrivals);
+      ptx::mbarrier_init(empty(stage), kEmptyArrivals);
+    }
+  }
+
+  /// Waits until the stage is empty and announces the bytes that are about to come. Returns the barrier for the copies to
+  /// complete on. Of a new barrier the phase before the first counts as complete, so the first round does not wait.
+  /// Threads: one of each CTA.
+  __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state) {
+    const cuda::std::uint32_t parity = state.phase ^ 1;
+    WaitWatchdog watchdog("producer", state.stage, parity);
+    if constexpr (kClusterSize == 1) {
+      while (!ptx::mbarrier_try_wait_parity(empty(state.stage), parity)) watchdog.check();
+    } else {
+      while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();
+    }
+    ptx::mbarrier_arrive_expect_tx(full(state.stage), kStageBytes);
+    return full(state.stage);
+  }
+
+  /// Waits until all bytes of the stage have landed. Threads: all that read it, or start a wgmma that does.
+  __device__ __forceinline__ void consumer_wait(State state) {
+    WaitWatchdog watchdog("consumer", state.stage, state.phase);
+    while (!ptx::mbarrier_try_wait_parity(full(state.stage), state.phase)) watchdog.check();
+  }
+
+  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be complete: a
+  /// group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited speaks for all four warps. Complete reads need no ordering, so across the cluster the
+  /// arrival and the producer's wait are relaxed.
+  /// Threads: the whole consumer warpgroup; `thread` counts from its first.
+  __device__ __forceinline__ void consumer_release(State state, int thread) {
+    if constexpr (kClusterSize == 1) {
+      if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));
+    } else {
+      if (thread < kClusterSize) {
+        ptx::mbarrier_arrive_relaxed_cluster(
+            ptx::mapa(empty(state.stage), static_cast<cuda::std::uint32_t>(thread)));
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ ptx::SmemAddr full(int stage) { return ptx::smem_addr(&full_barrier[stage]); }
+  __device__ __forceinline__ ptx::SmemAddr empty(int stage) { return ptx::smem_addr(&empty_barrier[stage]); }
+};
+
+}  // namespace hopper_gemm
