@@ -19,9 +19,17 @@ target_compile_options(hopper_gemm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -Werror=all-warnings -lineinfo -Xcompiler=-Wall,-Wextra,-Werror>)
 
+# hg_watch_waits(target): in the debug build, a wait for a barrier that never ends says who waits, and traps.
+function(hg_watch_waits target)
+  target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:HG_DEVICE_WATCHDOG>)
+endfunction()
+
 # hg_guard_ptxas(target): what ptxas only remarks on (serialised wgmma, ignored setmaxnreg, spills, stack frames) becomes
-# an error of the target's CUDA sources.
+# an error of the target's CUDA sources. Not in the debug build, where the watched waits bring all of it.
 function(hg_guard_ptxas target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    return()
+  endif()
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
   set_target_properties(${target} PROPERTIES
     CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/cmake/ptxas_guard.py")

@@ -5,24 +5,10 @@
 #include <ptx/cluster.cuh>
 #include <ptx/mbarrier.cuh>
 
+#include "hopper_gemm/pipeline_state.hpp"
 #include "hopper_gemm/wait_watchdog.cuh"
 
 namespace hopper_gemm {
-
-/// Where a producer or a consumer stands in a ring of stages: the stage, and the parity of the phase of its barriers,
-/// which changes on every round. Both sides start at stage 0, phase 0, and advance once per K block, through all tiles.
-template <int kNumStages>
-struct PipelineState {
-  int stage = 0;
-  cuda::std::uint32_t phase = 0;
-
-  __device__ __forceinline__ void advance() {
-    if (++stage == kNumStages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
 
 /// The barriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma empties: a full barrier,
 /// which completes when kStageBytes_ bytes have landed, and an empty barrier, which completes when all readers are done.
@@ -51,7 +37,7 @@ struct Pipeline {
   }
 
   /// Waits until the stage is empty and announces the bytes that are about to come. Returns the barrier for the copies to
-  /// complete on. Of a new barrier the phase before the first counts as complete, so the first round does not wait.
+  /// complete on.
   /// Threads: one of each CTA.
   __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state) {
     const cuda::std::uint32_t parity = state.phase ^ 1;

@@ -4,7 +4,7 @@
 #include <ptx/address.cuh>
 #include <ptx/mbarrier.cuh>
 
-#include "hopper_gemm/pipeline.cuh"
+#include "hopper_gemm/pipeline_state.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"
 #include "hopper_gemm/wait_watchdog.cuh"
 

@@ -56,12 +56,13 @@ HG_HOST_DEVICE constexpr TileCoord supertile_order(cuda::std::uint32_t index, Ti
   return {first_m + offset % rows, offset / rows};
 }
 
-/// Along a Hilbert curve, generalised to any rectangle: neighbours in the order are neighbours in the grid (at most one
-/// step is diagonal, and only where an extent is odd), and a stretch of any length stays compact, whatever the number of
-/// workers. About log2 of the longer extent steps of a few dozen instructions. The subdivision is that of
-/// J. Červený's "Generalized Hilbert space-filling curve for rectangular domains of arbitrary sizes"
-/// (https://github.com/jakubcerveny/gilbert); this is its direct form, from index to coordinates.
-HG_HOST_DEVICE constexpr TileCoord hilbert_order(cuda::std::uint32_t index, TileGrid grid) {
+/// Along a Hilbert curve, generalised to any rectangle: a stretch of any length stays compact, whatever the number of
+/// workers, and the next one lies beside it. Blocks of at most `leaf` x `leaf` tiles are not divided further but walked row
+/// by row, so that consecutive workers share a row of A; with leaf = 1 the curve is complete: neighbours in the order are
+/// neighbours in the grid, save for at most one diagonal step. About log2(longer extent / leaf) steps of a few dozen
+/// instructions. The subdivision is that of J. Červený's "Generalized Hilbert space-filling curve for rectangular domains
+/// of arbitrary sizes" (https://github.com/jakubcerveny/gilbert); this is its direct form, from index to coordinates.
+HG_HOST_DEVICE constexpr TileCoord hilbert_order(cuda::std::uint32_t index, TileGrid grid, int leaf = 1) {
   // A block of the grid: a corner, and two signed axes along its sides. The curve enters at the corner, and leaves at
   // the other end of the first axis.
   struct Vector {
@@ -87,6 +88,11 @@ HG_HOST_DEVICE constexpr TileCoord hilbert_order(cuda::std::uint32_t index, Tile
   for (;;) {
     const int width = length(along);
     const int height = length(across);
+    if (width <= leaf && height <= leaf) {
+      const int columns = length({0, along.n + across.n});
+      return {corner.m + sign(along.m + across.m) * (rest / columns),
+              corner.n + sign(along.n + across.n) * (rest % columns)};
+    }
     if (height == 1 || width == 1) {
       const Vector step = times(unit(height == 1 ? along : across), rest);
       return {corner.m + step.m, corner.n + step.n};

@@ -1,42 +1,54 @@
 #pragma once
 
 #include <cuda/std/cstdint>
-
-#ifdef HG_DEVICE_WATCHDOG
 #include <ptx/special_registers.cuh>
+
 #ifndef __CUDACC_RTC__
 #include <cstdio>
-#endif
 #endif
 
 namespace hopper_gemm {
 
-/// Turns a barrier that never completes into a message and a trap, where HG_DEVICE_WATCHDOG is defined (the debug build);
-/// empty elsewhere. A wait loop creates one and calls check() after each failed try. `role` must be a string literal.
-class WaitWatchdog {
-#ifdef HG_DEVICE_WATCHDOG
+/// Turns a barrier that never completes into a message and a trap. A wait loop creates one and calls check() after each
+/// failed try; what check() costs does not matter then. The one that is not enabled is empty.
+template <bool kEnabled>
+class BasicWaitWatchdog {
  public:
-  __device__ WaitWatchdog(const char* role, int stage, cuda::std::uint32_t parity)
-      : role_(role), stage_(stage), parity_(parity), deadline_(ptx::globaltimer() + kTimeoutNs) {}
+  static constexpr cuda::std::uint64_t kTimeoutNs = 5'000'000'000;
 
-  __device__ void check() {
+  /// role: a string literal, who waits. stage, parity: of the barrier's ring, and of the phase that it waits for.
+  __device__ __forceinline__ BasicWaitWatchdog(const char* role, int stage, cuda::std::uint32_t parity,
+                                               cuda::std::uint64_t timeout_ns = kTimeoutNs)
+      : role_(role), stage_(stage), parity_(parity), timeout_ns_(timeout_ns) {}
+
+  __device__ __forceinline__ void check() {
+    if (deadline_ == 0) deadline_ = ptx::globaltimer() + timeout_ns_;
     if (ptx::globaltimer() < deadline_) return;
-    printf("hang: %s of CTA %u, thread %u, waits at stage %d for the phase of parity %u\n", role_, blockIdx.x,
-           threadIdx.x, stage_, parity_);
+    printf("hang: %s waits at stage %d for the phase of parity %u (CTA %u, thread %u)\n", role_, stage_,
+           parity_, blockIdx.x, threadIdx.x);
     __trap();
   }
 
  private:
-  static constexpr cuda::std::uint64_t kTimeoutNs = 5'000'000'000;
   const char* role_;
   int stage_;
   cuda::std::uint32_t parity_;
-  cuda::std::uint64_t deadline_;
-#else
- public:
-  __device__ constexpr WaitWatchdog(const char*, int, cuda::std::uint32_t) {}
-  __device__ constexpr void check() {}
-#endif
+  cuda::std::uint64_t timeout_ns_;
+  cuda::std::uint64_t deadline_ = 0;
 };
+
+template <>
+class BasicWaitWatchdog<false> {
+ public:
+  __device__ __forceinline__ BasicWaitWatchdog(const char*, int, cuda::std::uint32_t) {}
+  __device__ __forceinline__ void check() {}
+};
+
+// The call of printf makes ptxas serialise wgmma, so the kernels have it in the debug build only.
+#ifdef HG_DEVICE_WATCHDOG
+using WaitWatchdog = BasicWaitWatchdog<true>;
+#else
+using WaitWatchdog = BasicWaitWatchdog<false>;
+#endif
 
 }  // namespace hopper_gemm

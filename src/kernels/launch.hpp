@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "cluster_placement.hpp"
 #include "cuda_check.hpp"
 #include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"

@@ -1,6 +1,7 @@
 // What the wrappers of ptx/ promise, tried on the GPU: phases and parities, byte counts, bulk and tensor
-// copies, multicast, named barriers, election, register reallocation, clusters. A wait that never ends fails the
-// test where it can give up (mbarriers), and ends the process with a message where it cannot.
+// copies, multicast, matrix stores, named barriers, election, register reallocation, clusters. A wait that
+// never ends fails the test where it can give up (mbarriers), and ends the process with a message where it
+// cannot.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 #include <ptx/named_barrier.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
+#include <ptx/stmatrix.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 #include <string>
@@ -191,8 +193,10 @@ struct Coords {
   int32_t value[kDims];
 };
 
+enum class CachePolicy { None, Given };
+
 // Loads one box, adds 1000, stores it to `out_map` and adds it to `sum_map`, both at the same coordinates.
-template <int kDims>
+template <int kDims, CachePolicy kPolicy>
 __global__ void tensor_kernel(const __grid_constant__ TensorMap in_map,
                               const __grid_constant__ TensorMap out_map,
                               const __grid_constant__ TensorMap sum_map, Coords<kDims> at, int* completed) {
@@ -204,11 +208,17 @@ __global__ void tensor_kernel(const __grid_constant__ TensorMap in_map,
   for (int i = 0; i < kDims; ++i) coords[i] = at.value[i];
   if (threadIdx.x == 0) {
     ptx::prefetch_tensormap(&in_map);
-    ptx::cp_async_bulk_prefetch_tensor(&in_map, coords);
     ptx::mbarrier_init(bar, 1);
     ptx::fence_mbarrier_init_release_cluster();
     ptx::mbarrier_arrive_expect_tx(bar, sizeof(box));
-    ptx::cp_async_bulk_tensor_g2s(ptx::smem_addr(box), &in_map, coords, bar);
+    if constexpr (kPolicy == CachePolicy::Given) {
+      const uint64_t keep = ptx::createpolicy_fractional_evict_last();
+      ptx::cp_async_bulk_prefetch_tensor(&in_map, coords, keep);
+      ptx::cp_async_bulk_tensor_g2s(ptx::smem_addr(box), &in_map, coords, bar, keep);
+    } else {
+      ptx::cp_async_bulk_prefetch_tensor(&in_map, coords);
+      ptx::cp_async_bulk_tensor_g2s(ptx::smem_addr(box), &in_map, coords, bar);
+    }
   }
   __syncthreads();
   const bool done = wait_parity(bar, 0);
@@ -217,14 +227,20 @@ __global__ void tensor_kernel(const __grid_constant__ TensorMap in_map,
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
   if (threadIdx.x == 0) {
-    ptx::cp_async_bulk_tensor_s2g(&out_map, coords, ptx::smem_addr(box));
-    ptx::cp_reduce_async_bulk_tensor_s2g<ptx::ReduceOp::kAdd>(&sum_map, coords, ptx::smem_addr(box));
+    if constexpr (kPolicy == CachePolicy::Given) {
+      const uint64_t drop = ptx::createpolicy_fractional_evict_first();
+      ptx::cp_async_bulk_tensor_s2g(&out_map, coords, ptx::smem_addr(box), drop);
+      ptx::cp_reduce_async_bulk_tensor_s2g<ptx::ReduceOp::kAdd>(&sum_map, coords, ptx::smem_addr(box), drop);
+    } else {
+      ptx::cp_async_bulk_tensor_s2g(&out_map, coords, ptx::smem_addr(box));
+      ptx::cp_reduce_async_bulk_tensor_s2g<ptx::ReduceOp::kAdd>(&sum_map, coords, ptx::smem_addr(box));
+    }
     ptx::cp_async_bulk_commit_group();
     ptx::cp_async_bulk_wait_group<0>();
   }
 }
 
-template <int kDims>
+template <int kDims, CachePolicy kPolicy>
 void check_tensor_copies() {
   SCOPED_TRACE(std::to_string(kDims) + " dimensions");
   constexpr int kExtent0 = 12;
@@ -263,7 +279,7 @@ void check_tensor_copies() {
   ASSERT_EQ(encode(sum.data(), &sum_map).message(), "");
   Coords<kDims> at;
   for (int d = 0; d < kDims; ++d) at.value[d] = kBoxStart[d];
-  tensor_kernel<kDims><<<1, 128>>>(in_map, out_map, sum_map, at, completed.data());
+  tensor_kernel<kDims, kPolicy><<<1, 128>>>(in_map, out_map, sum_map, at, completed.data());
   expect_kernels_ok();
   ASSERT_TRUE(completed[0]);
   for (int i = 0; i < elems; ++i) {
@@ -278,11 +294,163 @@ void check_tensor_copies() {
 
 TEST(PtxTensorCopy, LoadsStoresAndReducesInOneToFiveDimensions) {
   HG_SKIP_WITHOUT_HOPPER();
-  check_tensor_copies<1>();
-  check_tensor_copies<2>();
-  check_tensor_copies<3>();
-  check_tensor_copies<4>();
-  check_tensor_copies<5>();
+  check_tensor_copies<1, CachePolicy::None>();
+  check_tensor_copies<2, CachePolicy::None>();
+  check_tensor_copies<3, CachePolicy::None>();
+  check_tensor_copies<4, CachePolicy::None>();
+  check_tensor_copies<5, CachePolicy::None>();
+}
+
+// A policy is a hint: whatever it is, the same bytes move.
+TEST(PtxTensorCopy, TakesACachePolicyInOneToFiveDimensions) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_tensor_copies<1, CachePolicy::Given>();
+  check_tensor_copies<2, CachePolicy::Given>();
+  check_tensor_copies<3, CachePolicy::Given>();
+  check_tensor_copies<4, CachePolicy::Given>();
+  check_tensor_copies<5, CachePolicy::Given>();
+}
+
+constexpr int kStoreRows = 8;  // of the box, whose rows are three chunks of 16 bytes
+constexpr int kStoreCols = 24;
+constexpr int kChunkElems = 8;
+constexpr uint16_t kUntouched = 0xFFFF;
+
+constexpr __host__ __device__ uint16_t stored_value(int row, int col) {
+  return static_cast<uint16_t>(1 + row * kStoreCols + col);
+}
+
+__global__ void store_kernel(const __grid_constant__ TensorMap map) {
+  __shared__ alignas(128) uint16_t box[kStoreRows * kStoreCols];
+  for (int i = static_cast<int>(threadIdx.x); i < kStoreRows * kStoreCols;
+       i += static_cast<int>(blockDim.x)) {
+    box[i] = stored_value(i / kStoreCols, i % kStoreCols);
+  }
+  ptx::fence_proxy_async_shared_cta();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ptx::cp_async_bulk_tensor_s2g(&map, {0, 0}, ptx::smem_addr(box));
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group<0>();
+  }
+}
+
+// Stores the box over the lower right corner of a tensor of `cols` columns.
+void check_store_at_the_edge(int cols) {
+  SCOPED_TRACE(std::to_string(cols) + " columns");
+  constexpr int kTensorRows = 5;
+  ManagedArray<uint16_t> memory(kStoreRows * kStoreCols);
+  ASSERT_NE(memory.data(), nullptr);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = kUntouched;
+  TensorMap map;
+  const Status encoded = make_tensor_map_2d("tensor", memory.data(), kTensorRows, cols, kStoreCols,
+                                            kStoreRows, kStoreCols, &map, Swizzle::None);
+  ASSERT_TRUE(encoded.ok()) << encoded.message();
+  store_kernel<<<1, 32>>>(map);
+  expect_kernels_ok();
+  const int chunks_end = (cols + kChunkElems - 1) / kChunkElems * kChunkElems;
+  for (int row = 0; row < kStoreRows; ++row) {
+    for (int col = 0; col < kStoreCols; ++col) {
+      SCOPED_TRACE("row " + std::to_string(row) + " column " + std::to_string(col));
+      const uint16_t found = memory[static_cast<std::size_t>(row * kStoreCols + col)];
+      if (row >= kTensorRows || col >= chunks_end) {
+        EXPECT_EQ(found, kUntouched);
+      } else if (col >= cols) {
+        EXPECT_NE(found, kUntouched);
+      } else {
+        EXPECT_EQ(found, stored_value(row, col));
+      }
+    }
+  }
+}
+
+TEST(PtxTensorStore, LeavesOutWhatLiesOutside) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_store_at_the_edge(kChunkElems);
+  check_store_at_the_edge(2 * kChunkElems);
+}
+
+// The manual does not say so: what lies beyond a row's end in its last chunk is overwritten. A matrix whose
+// rows end within a chunk cannot be stored by TMA unless nobody needs what lies there.
+TEST(PtxTensorStore, WritesWhole16ByteChunksAtTheEdge) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_store_at_the_edge(13);
+  check_store_at_the_edge(1);
+}
+
+// ------------------------------------------------------------------------------------------ stmatrix
+
+constexpr int kMatrixElems = 8;  // extent of a matrix: 16 bytes
+constexpr int kSlots = 32;       // rows of shared memory, one for each lane's address
+constexpr int kSlotElems = 24;   // a row of a matrix, and twice as much that must stay as it is
+
+// Lanes address the rows from last to first, so that it is seen whose address was taken.
+constexpr __host__ __device__ int slot_of_lane(int lane) { return kSlots - 1 - lane; }
+
+constexpr __host__ __device__ uint16_t matrix_value(int matrix, int row, int col) {
+  return static_cast<uint16_t>(1 + (matrix * kMatrixElems + row) * kMatrixElems + col);
+}
+
+enum class Transposed { No, Yes };
+
+// Lane t holds elements 2 * (t % 4) and the next of row t / 4 of each matrix.
+template <int kMatrices, Transposed kTransposed>
+__global__ void stmatrix_kernel(uint16_t* out) {
+  __shared__ alignas(16) uint16_t slots[kSlots * kSlotElems];
+  const int lane = static_cast<int>(ptx::laneid());
+  for (int i = lane; i < kSlots * kSlotElems; i += 32) slots[i] = kUntouched;
+  uint32_t matrices[kMatrices];
+#pragma unroll
+  for (int j = 0; j < kMatrices; ++j) {
+    const uint32_t low = matrix_value(j, lane / 4, lane % 4 * 2);
+    const uint32_t high = matrix_value(j, lane / 4, lane % 4 * 2 + 1);
+    matrices[j] = low | high << 16;
+  }
+  __syncwarp();
+  const SmemAddr row = ptx::smem_addr(slots + slot_of_lane(lane) * kSlotElems);
+  if constexpr (kTransposed == Transposed::Yes) {
+    ptx::stmatrix_trans(row, matrices);
+  } else {
+    ptx::stmatrix(row, matrices);
+  }
+  __syncwarp();
+  for (int i = lane; i < kSlots * kSlotElems; i += 32) out[i] = slots[i];
+}
+
+template <int kMatrices, Transposed kTransposed>
+void check_stmatrix() {
+  SCOPED_TRACE(std::to_string(kMatrices) + " matrices");
+  ManagedArray<uint16_t> slots(kSlots * kSlotElems);
+  ASSERT_NE(slots.data(), nullptr);
+  stmatrix_kernel<kMatrices, kTransposed><<<1, 32>>>(slots.data());
+  expect_kernels_ok();
+  for (int lane = 0; lane < 32; ++lane) {
+    const int matrix = lane / kMatrixElems;
+    const int row = lane % kMatrixElems;
+    for (int col = 0; col < kSlotElems; ++col) {
+      uint16_t expected = kUntouched;
+      if (matrix < kMatrices && col < kMatrixElems) {
+        expected =
+            kTransposed == Transposed::Yes ? matrix_value(matrix, col, row) : matrix_value(matrix, row, col);
+      }
+      EXPECT_EQ(slots[static_cast<std::size_t>(slot_of_lane(lane) * kSlotElems + col)], expected)
+          << "row " << row << " of matrix " << matrix << ", column " << col;
+    }
+  }
+}
+
+TEST(PtxStmatrix, StoresRowsAtTheLanesAddresses) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_stmatrix<1, Transposed::No>();
+  check_stmatrix<2, Transposed::No>();
+  check_stmatrix<4, Transposed::No>();
+}
+
+TEST(PtxStmatrix, TransposesEachMatrix) {
+  HG_SKIP_WITHOUT_HOPPER();
+  check_stmatrix<1, Transposed::Yes>();
+  check_stmatrix<2, Transposed::Yes>();
+  check_stmatrix<4, Transposed::Yes>();
 }
 
 // ------------------------------------------------------------------------------------------ named barriers
@@ -453,7 +621,7 @@ void launch_clusters(void (*kernel)(Parameters...), Parameters... arguments) {
   config.attrs = &cluster;
   config.numAttrs = 1;
   ASSERT_EQ(cudaLaunchKernelEx(&config, kernel, arguments...), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expect_kernels_ok();
 }
 
 // Each CTA stores into its peer's shared memory, arrives there three times (1 + 2), and waits for the peer to
@@ -521,6 +689,61 @@ TEST(PtxCluster, RemoteArriveReachesThePeer) {
   }
 }
 
+struct RelaxedLog {
+  int first_after_one, first_after_two;    // the first phase, after one and two arrivals of the peer
+  int second_too_early, second_after_two;  // the second, after none and after one of each CTA
+};
+
+__device__ bool wait_parity_relaxed_cluster(SmemAddr bar, uint32_t parity) {
+  return wait_or_give_up([&] { return ptx::mbarrier_try_wait_parity_relaxed_cluster(bar, parity); });
+}
+
+// The barriers of a stage that both CTAs read: they count two arrivals, from wherever these come. Between the
+// steps all threads of the cluster meet, so that what has arrived by then is a fact.
+__global__ void relaxed_cluster_kernel(RelaxedLog* logs) {
+  __shared__ alignas(8) uint64_t barrier;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const uint32_t peer = ptx::cluster_ctarank() ^ 1;
+  RelaxedLog& log = logs[blockIdx.x];
+  const auto meet = [] {
+    ptx::barrier_cluster_arrive();
+    ptx::barrier_cluster_wait();
+  };
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(bar, 2);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  meet();
+  if (threadIdx.x == 0) ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(bar, peer));
+  meet();
+  if (threadIdx.x == 0) log.first_after_one = ptx::mbarrier_try_wait_parity_relaxed_cluster(bar, 0);
+  meet();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(bar, peer));
+    log.first_after_two = wait_parity_relaxed_cluster(bar, 0);
+    log.second_too_early = ptx::mbarrier_try_wait_parity_relaxed_cluster(bar, 1);
+  }
+  meet();
+  if (threadIdx.x < kClusterSize) ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(bar, threadIdx.x));
+  if (threadIdx.x == 0) log.second_after_two = wait_parity_relaxed_cluster(bar, 1);
+  // No CTA may exit while its peer can still arrive on its barrier.
+  meet();
+}
+
+TEST(PtxCluster, RelaxedArrivalsAreCounted) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<RelaxedLog> logs(kClusterSize * kGridClusters);
+  ASSERT_NE(logs.data(), nullptr);
+  launch_clusters(relaxed_cluster_kernel, logs.data());
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    SCOPED_TRACE("CTA " + std::to_string(i));
+    EXPECT_FALSE(logs[i].first_after_one);
+    EXPECT_TRUE(logs[i].first_after_two);
+    EXPECT_FALSE(logs[i].second_too_early);
+    EXPECT_TRUE(logs[i].second_after_two);
+  }
+}
+
 constexpr int kMulticastElems = 64;  // floats of the whole tile; each CTA loads half of it for both
 
 // Each CTA of the pair fetches one half of the tile and multicasts it to both; each receives the whole.
@@ -550,30 +773,90 @@ __global__ void multicast_kernel(const __grid_constant__ TensorMap map, ClusterL
   ptx::barrier_cluster_wait();
 }
 
+// Fills `data` and makes the map that moves `box` elements of it. The sum that a receiver of everything logs
+// is `expected_sum`.
+Status prepare_multicast(ManagedArray<float>& data, int box, TensorMap* map, int* expected_sum) {
+  *expected_sum = 0;
+  for (int i = 0; i < kMulticastElems; ++i) {
+    data[i] = static_cast<float>(3 * i + 1);
+    *expected_sum += (i + 1) * (3 * i + 1);
+  }
+  const std::int64_t extent = kMulticastElems;
+  TensorMapSpec spec;
+  spec.type = TensorMapType::Fp32;
+  spec.base = data.data();
+  spec.extents_elems = {&extent, 1};
+  spec.box_elems = {&box, 1};
+  return encode_tensor_map(spec, map);
+}
+
 TEST(PtxCluster, MulticastReachesBothCtas) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<ClusterLog> logs(kClusterSize * kGridClusters);
   ManagedArray<float> data(kMulticastElems);
   ASSERT_TRUE(logs.data() && data.data());
   int expected = 0;
-  for (int i = 0; i < kMulticastElems; ++i) {
-    data[i] = static_cast<float>(3 * i + 1);
-    expected += (i + 1) * (3 * i + 1);
-  }
-  const std::int64_t extent = kMulticastElems;
-  const int box = kMulticastElems / 2;
-  TensorMapSpec spec;
-  spec.type = TensorMapType::Fp32;
-  spec.base = data.data();
-  spec.extents_elems = {&extent, 1};
-  spec.box_elems = {&box, 1};
   TensorMap map;
-  const Status status = encode_tensor_map(spec, &map);
+  const Status status = prepare_multicast(data, kMulticastElems / 2, &map, &expected);
   ASSERT_TRUE(status.ok()) << status.message();
   launch_clusters(multicast_kernel, map, logs.data());
   for (std::size_t i = 0; i < logs.size(); ++i) {
     EXPECT_TRUE(logs[i].multicast_done) << "CTA " << i;
     EXPECT_EQ(logs[i].multicast_sum, expected) << "CTA " << i;
+  }
+}
+
+// The CTA of rank 0 sends the whole tile to rank 1 alone, with a cache policy: its own barrier counts no
+// bytes.
+__global__ void send_kernel(const __grid_constant__ TensorMap map, ClusterLog* logs) {
+  __shared__ alignas(128) float tile[kMulticastElems];
+  __shared__ alignas(8) uint64_t barrier;
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const bool receives = ptx::cluster_ctarank() == 1;
+  if (threadIdx.x == 0) {
+    for (float& element : tile) element = 0;
+    ptx::fence_proxy_async_shared_cta();
+    ptx::mbarrier_init(bar, 1);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) {
+    if (receives) {
+      ptx::mbarrier_arrive_expect_tx(bar, sizeof(tile));
+      logs[blockIdx.x].multicast_done = wait_parity(bar, 0);
+    } else {
+      ptx::cp_async_bulk_tensor_g2s_multicast(ptx::smem_addr(tile), &map, {0}, bar, uint16_t{1 << 1},
+                                              ptx::createpolicy_fractional_evict_last());
+    }
+  }
+  // The copy has landed. Had it counted on the sender's barrier, the arrival would not complete the phase.
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) {
+    ClusterLog& log = logs[blockIdx.x];
+    if (!receives) {
+      ptx::mbarrier_arrive(bar);
+      log.multicast_done = ptx::mbarrier_test_wait_parity(bar, 0);
+    }
+    log.multicast_sum = 0;
+    for (int i = 0; i < kMulticastElems; ++i) log.multicast_sum += (i + 1) * static_cast<int>(tile[i]);
+  }
+}
+
+TEST(PtxCluster, MulticastCountsOnTheReceiversAlone) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<ClusterLog> logs(kClusterSize * kGridClusters);
+  ManagedArray<float> data(kMulticastElems);
+  ASSERT_TRUE(logs.data() && data.data());
+  int expected = 0;
+  TensorMap map;
+  const Status status = prepare_multicast(data, kMulticastElems, &map, &expected);
+  ASSERT_TRUE(status.ok()) << status.message();
+  launch_clusters(send_kernel, map, logs.data());
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    EXPECT_TRUE(logs[i].multicast_done) << "CTA " << i;
+    EXPECT_EQ(logs[i].multicast_sum, i % kClusterSize == 1 ? expected : 0) << "CTA " << i;
   }
 }
 

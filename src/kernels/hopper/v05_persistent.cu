@@ -19,7 +19,7 @@
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/epilogue.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
-#include "hopper_gemm/pipeline.cuh"
+#include "hopper_gemm/pipeline_state.hpp"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"

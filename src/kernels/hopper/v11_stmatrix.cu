@@ -15,6 +15,7 @@
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
+#include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/epilogue.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
@@ -37,6 +38,7 @@ struct Config {
   static constexpr int kWgmmaK = 16;
   static constexpr int kNumStages = 4;
   static constexpr int kClusterM = 2;  // CTAs of a cluster, one above the other
+  static constexpr int kLeaf = 8;      // cluster tiles of a row that consecutive positions share
   static constexpr int kNumConsumers = BLOCK_M / kWgmmaM;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
@@ -71,7 +73,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_d, __nv_bfloat16* d, cuda::std::int64_t ldd,
-                GemmShape shape) {
+                GemmShape shape, const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -89,7 +91,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   // the CTA multiplies them all the same, since its peer needs its half of B.
   const TileGrid grid = make_tile_grid(shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
   const int cta_rank = static_cast<int>(cluster_ctarank());
-  const cuda::std::uint32_t first_index = blockIdx.x / Config::kClusterM;
+  const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterM];
   const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterM;
   const int num_k_blocks = ceil_div(shape.k, Config::BLOCK_K);
   Config::Pipeline::State state;
@@ -119,7 +121,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {
       // The curve takes a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
       for (cuda::std::uint32_t index = first_index; index < grid.num_tiles(); index += num_clusters) {
-        smem.tile_queue.send(queue_state, hilbert_order(index, grid));
+        smem.tile_queue.send(queue_state, hilbert_order(index, grid, Config::kLeaf));
         queue_state.advance();
       }
     }
@@ -216,10 +218,13 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
   int num_clusters = 0;
   HG_RETURN_IF_ERROR(max_active_clusters(gemm_kernel, Config::kClusterM, Config::kNumThreads,
                                          sizeof(SharedStorage), &num_clusters));
+  GpcOfCluster placement;
+  HG_RETURN_IF_ERROR(find_cluster_placement(&placement));
   const TileGrid grid = make_tile_grid(args.shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
-  return launch_persistent(gemm_kernel, grid.num_tiles(), even_waves(grid.num_tiles(), num_clusters),
-                           Config::kClusterM, Config::kNumThreads, sizeof(SharedStorage), stream,
-                           tensor_map_a, tensor_map_b, tensor_map_d, args.d, args.ldd, args.shape);
+  const int workers = even_waves(grid.num_tiles(), std::min(num_clusters, ClusterPositions::kMaxClusters));
+  return launch_persistent(gemm_kernel, grid.num_tiles(), workers, Config::kClusterM, Config::kNumThreads,
+                           sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b, tensor_map_d, args.d,
+                           args.ldd, args.shape, positions_by_gpc(placement, workers));
 }
 
 }  // namespace hopper_gemm::v11

@@ -1,0 +1,403 @@
+"""Tests of tools/profile.py, run as a program with an ncu, an nvidia-smi and a matmul that print what they are told."""
+
+import csv
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+TOOL = pathlib.Path(__file__).resolve().parent.parent / "tools" / "profile.py"
+
+SPEC = importlib.util.spec_from_file_location("hopper_gemm_profile", TOOL)
+profile = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(profile)
+
+# Prints the file beside it and notes how it was called.
+FAKE = """\
+#!{python}
+import json, os, pathlib, sys
+here = pathlib.Path(__file__)
+with open(here.with_suffix(".calls"), "a") as file:
+    file.write(json.dumps([sys.argv[1:], os.environ.get("LC_ALL")]) + "\\n")
+print(here.with_suffix(".output").read_text(), end="", flush=True)
+print(here.with_suffix(".errors").read_text(), end="", file=sys.stderr)
+sys.exit(int(here.with_suffix(".status").read_text()))
+"""
+
+LADDER = """\
+version  name                 needs  idea
+0        cublas               sm_90  the better of two
+6        ptx_mbarrier         sm_90  mbarriers
+7        cluster_multicast    sm_90  clusters
+8        lean_epilogue        sm_90  lean
+ceiling  wgmma_ceiling        sm_90  speed of light
+"""
+
+MATMUL_TEXT = """\
+==PROF== Connected to process 4711 (/tmp/matmul)
+GPU     NVIDIA H200, 132 SMs
+commit  0123abcdef
+version                    shape MxNxK
+==PROF== Profiling "gemm_kernel": 0%....50%....100% - 33 passes
+7 cluster_multicast        8192x8192x8192
+==PROF== Disconnected from process 4711
+"""
+
+STALLS = {"barrier": "0.25", "gmma": "1.50", "long_scoreboard": "12.75", "math_pipe_throttle": "0.30", "wait": "2.00",
+          "membar": "0", "sleeping": "0.10"}
+
+
+def base_readings():
+    """{metric: (unit, value)} as ncu 2025 prints them with --print-units base."""
+    readings = {
+        profile.TIME: ("ns", "1,500,000"),
+        profile.CYCLES: ("cycle", "2,400,000"),
+        profile.CLOCK: ("hz", "1,598,765,432.10"),
+        profile.TENSOR_PIPE: ("%", "88.54"),
+        profile.DRAM_READ: ("byte", "2,890,000,000"),
+        profile.DRAM_WRITTEN: ("byte", "134,217,728"),
+        profile.L2_SECTORS_READ: ("sector", "450,000,000"),
+        profile.L2_HIT_RATE: ("%", "63.31"),
+        profile.L2_TO_SM: ("byte", "12,900,000,000"),
+        profile.STORE_BANK_CONFLICTS: ("", "1,234,567"),
+        profile.REGISTERS: ("register/thread", "168"),
+        profile.DYNAMIC_SHARED_MEMORY: ("byte/block", "218,112"),
+        profile.CTAS: ("", "132"),
+        profile.THREADS: ("", "384"),
+        profile.WARPS_ACTIVE: ("%", "18.04"),
+    }
+    for reason in profile.STALL_REASONS:
+        readings[profile.stall_metric(reason)] = ("inst", STALLS.get(reason, "0.01"))
+    return readings
+
+
+def ncu_csv(readings, launches=1):
+    """The raw page of these readings, its columns in another order than they were asked for."""
+    file = io.StringIO()
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    metrics = sorted(readings)
+    writer.writerow(["ID", "Process ID", "Kernel Name", "Block Size", *metrics])
+    writer.writerow(["", "", "", "", *(readings[metric][0] for metric in metrics)])
+    for launch in range(launches):
+        writer.writerow([launch, "4711", "gemm_kernel(TensorMap, long)", "(384, 1, 1)",
+                         *(readings[metric][1] for metric in metrics)])
+    return file.getvalue()
+
+
+EXPECTED_ROWS = """\
+| time | 1.500 ms |
+| speed under ncu | 733 TFLOP/s |
+| SM clock, true average | 1.599 GHz |
+| SM cycles | 2,400,000 |
+| tensor pipe active | 88.5 % |
+| read from DRAM | 2.89 GB |
+| A and B once, the least bytes to read | 0.27 GB |
+| written to DRAM | 0.13 GB |
+| read from L2 (sectors of 32 bytes) | 14.40 GB |
+| delivered from L2 to the SMs | 12.90 GB |
+| L2 hit rate | 63.3 % |
+| bank conflicts of stores to shared memory | 1,234,567 |
+| registers per thread | 168 |
+| dynamic shared memory per CTA | 213.0 KiB |
+| CTAs | 132 |
+| threads per CTA | 384 |
+| warps active, of what an SM can hold | 18.0 % |
+| average warps stalled per issue: long_scoreboard | 12.75 |
+| average warps stalled per issue: wait | 2.00 |
+| average warps stalled per issue: gmma | 1.50 |
+| average warps stalled per issue: math_pipe_throttle | 0.30 |
+| average warps stalled per issue: barrier | 0.25 |
+"""
+
+
+class ProfileTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+        self.out = self.folder / "out"
+        self.fake("matmul", LADDER)
+        self.fake("nvidia-smi", "NVIDIA H200, 580.159.04\nNVIDIA H200, 580.159.04\n")
+        self.fake("ncu", MATMUL_TEXT + ncu_csv(base_readings()))
+
+    def fake(self, name, output, status=0, errors=""):
+        program = self.bin / name
+        program.write_text(FAKE.format(python=sys.executable), encoding="utf-8")
+        program.chmod(0o755)
+        program.with_suffix(".output").write_text(output, encoding="utf-8")
+        program.with_suffix(".errors").write_text(errors, encoding="utf-8")
+        program.with_suffix(".status").write_text(str(status), encoding="utf-8")
+
+    def calls(self, name):
+        """[arguments, LC_ALL] of each call."""
+        calls = (self.bin / name).with_suffix(".calls")
+        return [json.loads(line) for line in calls.read_text(encoding="utf-8").splitlines()] if calls.exists() else []
+
+    def run_tool(self, *arguments):
+        return subprocess.run(
+            [sys.executable, str(TOOL), "--matmul", str(self.bin / "matmul"), "--out", str(self.out), *arguments],
+            capture_output=True, text=True, check=False, env={**os.environ, "PATH": str(self.bin)})
+
+    def profile_readings(self, readings):
+        """The Markdown of version 7 with these readings, and its CSV as {metric: [unit, value]}."""
+        self.fake("ncu", MATMUL_TEXT + ncu_csv(readings))
+        result = self.run_tool("7")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.out / "v07.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(rows[0], ["metric", "unit", "value"])
+        return (self.out / "v07.md").read_text(encoding="utf-8"), {row[0]: row[1:] for row in rows[1:]}
+
+    def expect_error(self, status, arguments, *parts, lines=1):
+        result = self.run_tool(*arguments)
+        self.assertEqual(result.returncode, status, result.stderr)
+        errors = [line for line in result.stderr.splitlines() if not line.endswith(": running ncu")]
+        if lines:
+            self.assertEqual(len(errors), lines, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    # --- What is written ---
+
+    def test_markdown_of_a_version(self):
+        markdown, _ = self.profile_readings(base_readings())
+        head, _, table = markdown.partition("| what | value |\n| --- | ---: |\n")
+        self.assertEqual(table, EXPECTED_ROWS)
+        self.assertTrue(head.startswith(
+            "# v07 cluster_multicast\n\nOne launch at 8192x8192x8192 on one NVIDIA H200, driver 580.159.04, "
+            "at commit 0123abcdef, by\n\n```sh\nncu "), head)
+
+    def test_csv_holds_every_metric_as_a_plain_number(self):
+        _, readings = self.profile_readings(base_readings())
+        self.assertEqual(list(readings), list(profile.METRICS))
+        self.assertEqual(readings[profile.TIME], ["ns", "1500000"])
+        self.assertEqual(readings[profile.CLOCK], ["hz", "1598765432.10"])
+        self.assertEqual(readings[profile.STORE_BANK_CONFLICTS], ["", "1234567"])
+
+    def test_command_of_ncu(self):
+        self.assertEqual(self.run_tool("7", "--shape", "4096x256x64").returncode, 0)
+        [[arguments, locale]] = self.calls("ncu")
+        self.assertEqual(arguments, [
+            "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+            "--metrics", ",".join(profile.METRICS), "-k", "regex:gemm_kernel", "--launch-count", "1",
+            str(self.bin / "matmul"), "7", "--shape", "4096x256x64", "--no-verify", "--rounds", "1"])
+        self.assertEqual(locale, "C")
+
+    def test_documented_command_is_what_was_run(self):
+        markdown, _ = self.profile_readings(base_readings())
+        command = markdown.partition("```sh\n")[2].partition("\n```")[0]
+        self.assertLessEqual(max(map(len, command.splitlines())), 200)
+        subprocess.run(["/bin/sh", "-c", command], env={"PATH": str(self.bin), "LC_ALL": "C"}, check=True,
+                       stdout=subprocess.DEVNULL)
+        first, again = self.calls("ncu")
+        self.assertEqual(first, again)
+
+    def test_documented_command_quotes_paths(self):
+        self.assertEqual(profile.folded(["ncu", "a,b", "/x y/mat,mul"], width=7), "ncu a,\\\nb \\\n'/x y/mat,mul'")
+
+    def test_matmul_below_the_checkout_is_called_from_its_top(self):
+        self.assertEqual(profile.find_matmul(TOOL), "tools/profile.py")
+        self.assertEqual(profile.find_matmul(self.bin / "matmul"), str(self.bin / "matmul"))
+
+    def test_several_versions_each_once(self):
+        result = self.run_tool("8", "6-7", "7")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([arguments[14] for arguments, _ in self.calls("ncu")], ["8", "6", "7"])
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()),
+                         ["v06.csv", "v06.md", "v07.csv", "v07.md", "v08.csv", "v08.md"])
+        self.assertEqual(result.stdout, "".join(f"{self.out}/v{version}.md\n" for version in ("08", "06", "07")))
+
+    def test_folder_is_named_after_the_gpu(self):
+        for gpu, folder in (("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100-80gb-hbm3"),
+                            ("NVIDIA GH200 480GB", "gh200-480gb")):
+            self.assertEqual(profile.folder_name(gpu), folder)
+
+    def test_commit_that_is_not_printed(self):
+        self.fake("ncu", ncu_csv(base_readings()))
+        self.assertEqual(self.run_tool("7").returncode, 0)
+        self.assertIn("at commit unknown, by", (self.out / "v07.md").read_text(encoding="utf-8"))
+
+    # --- Units and numbers ---
+
+    def test_units_are_converted_not_assumed(self):
+        lines = {
+            profile.TIME: {
+                ("nsecond", "812,340"): "time | 812.34 us", ("usecond", "812.34"): "time | 812.34 us",
+                ("us", "1,500"): "time | 1.500 ms", ("ms", "1.5"): "time | 1.500 ms",
+                ("msecond", "1.5"): "time | 1.500 ms", ("second", "0.0015"): "time | 1.500 ms"},
+            profile.CLOCK: {
+                ("Ghz", "1.5"): "average | 1.500 GHz", ("cycle/nsecond", "1.5"): "average | 1.500 GHz",
+                ("cycle/second", "1,500,000,000"): "average | 1.500 GHz", ("Mhz", "1500"): "average | 1.500 GHz",
+                ("cycle/us", "1500"): "average | 1.500 GHz"},
+            profile.DRAM_READ: {
+                ("Gbyte", "2.89"): "read from DRAM | 2.89 GB", ("Mbyte", "2,890"): "read from DRAM | 2.89 GB",
+                ("Kbyte", "2.5"): "read from DRAM | 0.00 MB", ("byte", "2,500,000"): "read from DRAM | 2.50 MB"},
+            profile.L2_SECTORS_READ: {("Msector", "450"): "32 bytes) | 14.40 GB"},
+            profile.DYNAMIC_SHARED_MEMORY: {("Kbyte/block", "218.112"): "per CTA | 213.0 KiB"},
+        }
+        for metric, cases in lines.items():
+            for reading, line in cases.items():
+                with self.subTest(metric=metric, reading=reading):
+                    markdown, _ = self.profile_readings({**base_readings(), metric: reading})
+                    self.assertIn(line, markdown)
+
+    def test_unknown_unit_is_shown_as_it_is(self):
+        markdown, _ = self.profile_readings({**base_readings(), profile.TIME: ("fortnight", "1.5")})
+        self.assertIn("| time | 1.5 fortnight |\n| speed under ncu | n/a |", markdown)
+
+    def test_metrics_that_are_not_available(self):
+        readings = base_readings()
+        readings[profile.TIME] = ("", "n/a")
+        readings[profile.L2_HIT_RATE] = ("%", "nan")
+        readings[profile.STORE_BANK_CONFLICTS] = ("", "")
+        del readings[profile.DRAM_READ]
+        markdown, table = self.profile_readings(readings)
+        for line in ("time | n/a", "speed under ncu | n/a", "L2 hit rate | n/a", "shared memory | n/a", "DRAM | n/a"):
+            self.assertIn(line, markdown)
+        for metric in (profile.TIME, profile.L2_HIT_RATE, profile.STORE_BANK_CONFLICTS, profile.DRAM_READ):
+            self.assertEqual(table[metric], ["", "n/a"])
+
+    def test_stall_reasons_that_do_not_matter_are_left_out(self):
+        readings = base_readings()
+        for rank, reason in enumerate(profile.STALL_REASONS):
+            readings[profile.stall_metric(reason)] = ("inst", "0.004" if rank else "n/a")
+        markdown, _ = self.profile_readings(readings)
+        self.assertEqual(markdown.count("average warps stalled per issue"), 3)
+
+    def test_no_stall_reason_at_all(self):
+        readings = {metric: reading for metric, reading in base_readings().items() if "stalled" not in metric}
+        markdown, _ = self.profile_readings(readings)
+        self.assertIn("| average warps stalled per issue | n/a |", markdown)
+
+    def test_lines_between_and_after_the_rows(self):
+        header, units, launch = ncu_csv(base_readings()).splitlines()
+        self.fake("ncu", "\n".join([MATMUL_TEXT, header, "==WARNING== a word", units, "", launch, "==PROF== end"]))
+        self.assertEqual(self.run_tool("7").returncode, 0)
+        self.assertIn(EXPECTED_ROWS, (self.out / "v07.md").read_text(encoding="utf-8"))
+
+    # --- What goes wrong under ncu ---
+
+    def expect_files_untouched(self, status, *parts, lines=1):
+        self.out.mkdir()
+        for name in ("v07.csv", "v07.md"):
+            (self.out / name).write_text("old", encoding="utf-8")
+        self.expect_error(status, ["7"], *parts, lines=lines)
+        self.assertEqual({path.name: path.read_text(encoding="utf-8") for path in self.out.iterdir()},
+                         {"v07.csv": "old", "v07.md": "old"})
+
+    def test_ncu_that_fails(self):
+        lines = "".join(f"line {number}\n" for number in range(20))
+        self.fake("ncu", lines, 9, errors="==ERROR== Failed to find metric sm__nonsense\n")
+        self.expect_files_untouched(1, "version 7 (cluster_multicast): ncu failed (exit status 9)", "line 19",
+                                    "Failed to find metric sm__nonsense", lines=9)
+
+    def test_launch_that_was_profiled_although_ncu_failed(self):
+        self.fake("ncu", MATMUL_TEXT + ncu_csv(base_readings()), 1)
+        self.expect_files_untouched(1, "exit status 1", lines=None)
+
+    def test_no_launch(self):
+        for output in ("==WARNING== No kernels were profiled.\n", ncu_csv(base_readings(), launches=0)):
+            with self.subTest(output[:4]):
+                self.fake("ncu", MATMUL_TEXT + output)
+                self.expect_error(1, ["7"], "profiled no launch of gemm_kernel", lines=None)
+                self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_first_of_several_launches(self):
+        self.fake("ncu", MATMUL_TEXT + ncu_csv(base_readings(), launches=2))
+        self.assertEqual(self.run_tool("7").returncode, 0)
+
+    def test_no_permission(self):
+        for status in (0, 1):
+            with self.subTest(status):
+                self.fake("ncu", "", status, errors="==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n")
+                self.expect_error(2, ["7"], "ERR_NVGPUCTRPERM", "as root", "NVreg_RestrictProfilingToAdminUsers=0")
+                self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_files_that_cannot_be_replaced(self):
+        (self.out / "v07.md").mkdir(parents=True)
+        self.expect_error(2, ["7"], "cannot be written", "v07.md")
+        self.assertEqual([path.name for path in self.out.iterdir() if path.name.endswith(".tmp")], [])
+
+    # --- Bad input, and machines that cannot profile ---
+
+    def test_versions_that_are_none(self):
+        for version in ("seven", "7-", "-7-8", "7.5", "all", "ceiling", "", "6..8", "٧"):
+            with self.subTest(version):
+                self.expect_error(2, ["--", version], f"'{version}' is no version")
+        self.assertEqual(self.calls("ncu"), [])
+
+    def test_versions_that_the_ladder_lacks(self):
+        for version, missing in (("0", 0), ("9", 9), ("5-7", 5), ("7-900", 900)):
+            with self.subTest(version):
+                self.expect_error(2, [version], f"no version {missing} to profile", "6 to 8")
+
+    def test_range_that_runs_backwards(self):
+        self.expect_error(2, ["8-6"], "type 6-8")
+
+    def test_shapes_that_are_none(self):
+        for shape in ("8192", "8192x8192", "0x8x8", "8x8x8x8", "8 x8x8", "-8x8x8", "axbxc", ""):
+            with self.subTest(shape):
+                self.expect_error(2, [f"--shape={shape}", "7"], f"'{shape}' is no shape", "MxNxK")
+
+    def test_no_matmul(self):
+        (self.bin / "matmul").unlink()
+        self.expect_error(2, ["7"], "no matmul at", "./dev build")
+
+    def test_matmul_that_does_not_run(self):
+        self.fake("matmul", "", 2)
+        self.expect_error(2, ["7"], "shows no versions")
+        (self.bin / "matmul").chmod(0o644)
+        self.expect_error(2, ["7"], "shows no versions")
+
+    def test_no_gpu(self):
+        self.fake("nvidia-smi", "No devices were found\n", 6)
+        self.expect_error(2, ["7"], "needs an NVIDIA GPU")
+        self.fake("nvidia-smi", "No devices were found\n")
+        self.expect_error(2, ["7"], "needs an NVIDIA GPU")
+        (self.bin / "nvidia-smi").unlink()
+        self.expect_error(2, ["7"], "needs an NVIDIA GPU")
+        self.assertEqual(self.calls("ncu"), [])
+
+    def test_out_that_is_a_file(self):
+        self.out.write_text("", encoding="utf-8")
+        self.expect_error(2, ["7"], "cannot be written", str(self.out))
+        self.assertEqual(self.calls("ncu"), [])
+
+    # --- Which ncu ---
+
+    def test_ncu_that_is_named(self):
+        other = self.folder / "other"
+        (self.bin / "ncu").rename(other)
+        for suffix in (".output", ".errors", ".status"):
+            (self.bin / "ncu").with_suffix(suffix).rename(other.with_suffix(suffix))
+        result = self.run_tool("7", "--ncu", str(other))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"```sh\n{other} --clock-control", (self.out / "v07.md").read_text(encoding="utf-8"))
+
+    def test_named_ncu_that_is_missing(self):
+        self.expect_error(2, ["7", "--ncu", str(self.folder / "none")], "which is no program")
+
+    def test_newest_ncu_beside_path(self):
+        pattern = str(self.folder / "nsight" / "*" / "ncu")
+        with mock.patch.dict(os.environ, {"PATH": str(self.folder)}), mock.patch.object(
+                profile, "NCU_PATTERNS", (str(self.folder / "cuda*" / "ncu"), pattern)):
+            with self.assertRaisesRegex(profile.ProfileError, "no ncu .* name it with --ncu") as caught:
+                profile.find_ncu(None)
+            self.assertEqual(caught.exception.exit_status, 2)
+            for version in ("2025.10.1", "2025.9.0", "2024.12.3"):
+                path = self.folder / "nsight" / version / "ncu"
+                path.parent.mkdir(parents=True)
+                path.touch(0o755)
+            self.assertEqual(profile.find_ncu(None), str(self.folder / "nsight" / "2025.10.1" / "ncu"))
+
+
+if __name__ == "__main__":
+    unittest.main()
