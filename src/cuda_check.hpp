@@ -9,9 +9,9 @@
 
 namespace hopper_gemm {
 
-/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)", OutOfMemory or Unsupported where the
-/// error says so, CudaError else. Clears the runtime's last error: having been reported here, it must not be taken for
-/// the outcome of a later launch.
+/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)", OutOfMemory or Unsupported
+/// where the error says so, CudaError else. Clears the runtime's last error: having been reported here, it
+/// must not be taken for the outcome of a later launch.
 inline Status cuda_status(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
   static_cast<void>(cudaGetLastError());

@@ -8,9 +8,9 @@
 
 namespace hopper_gemm {
 
-/// What the waves of a persistent kernel read: the rows of A tiles and the columns of B tiles that each wave touches,
-/// counted once a wave and added up. When the L2 cache holds what a wave reads at a time, and nothing of the wave before,
-/// memory delivers that many strips of A and B.
+/// What the waves of a persistent kernel read: the rows of A tiles and the columns of B tiles that each wave
+/// touches, counted once a wave and added up. When the L2 cache holds what a wave reads at a time, and
+/// nothing of the wave before, memory delivers that many strips of A and B.
 struct TouchedStrips {
   std::int64_t a = 0;
   std::int64_t b = 0;
@@ -18,8 +18,8 @@ struct TouchedStrips {
   std::int64_t total() const { return a + b; }
 };
 
-/// The strips that `workers` workers touch which walk over `grid` in the order of `order(index, grid)`. Takes time and
-/// memory in proportion to the number of tiles.
+/// The strips that `workers` workers touch which walk over `grid` in the order of `order(index, grid)`. Takes
+/// time and memory in proportion to the number of tiles.
 template <typename Order>
 TouchedStrips touched_strips(Order order, TileGrid grid, int workers) {
   TouchedStrips touched;

@@ -1,5 +1,5 @@
-// The ring of stages with its barriers as the PTX ISA describes them, on the CPU: whatever the interleaving, each K block is
-// read once and in order, none is overwritten before it is read, and nobody waits for ever.
+// The ring of stages with its barriers as the PTX ISA describes them, on the CPU: whatever the interleaving,
+// each K block is read once and in order, none is overwritten before it is read, and nobody waits for ever.
 
 #include "hopper_gemm/pipeline_state.hpp"
 
@@ -103,7 +103,8 @@ void run_random_interleavings() {
   constexpr int kNumConsumers = 2;
   std::mt19937 random(kNumStages);
   std::uniform_int_distribution<int> role(0, kNumConsumers);
-  // K blocks of a tile and tiles of a CTA: all remainders by the number of stages, in the first round and later ones.
+  // K blocks of a tile and tiles of a CTA: all remainders by the number of stages, in the first round and
+  // later ones.
   for (int blocks_of_tile = 1; blocks_of_tile <= 2 * kNumStages + 1; ++blocks_of_tile) {
     for (int tiles = 1; tiles <= 5; ++tiles) {
       Ring<kNumStages, kNumConsumers> ring(blocks_of_tile * tiles);

@@ -73,7 +73,8 @@ TEST(TileOrders, VisitEveryTileOfEverySmallGridOnce) {
   }
 }
 
-// CTA counts of an H200, of smaller boards and of MIG slices, alone and in clusters of two and four, whatever the shape.
+// CTA counts of an H200, of smaller boards and of MIG slices, alone and in clusters of two and four, whatever
+// the shape.
 TEST(TileOrders, VisitEveryTileOnceForAnyShapeAndNumberOfWorkers) {
   std::mt19937 random(7);
   std::uniform_int_distribution<int> extent(1, 20000);
@@ -199,8 +200,9 @@ TEST(TouchedStrips, OfTheHilbertOrderAreTheLeastOnPowersOfTwo) {
   }
 }
 
-// On other grids the curve is no better than bands of the height that happens to fit the number of workers, here 8 of 66,
-// but near it; and better than bands that are half as high or twice as high. Nobody has to know the height.
+// On other grids the curve is no better than bands of the height that happens to fit the number of workers,
+// here 8 of 66, but near it; and better than bands that are half as high or twice as high. Nobody has to know
+// the height.
 TEST(TouchedStrips, OfTheHilbertOrderComeNearTheBestBand) {
   std::int64_t hilbert = 0;
   std::int64_t best_band = 0;

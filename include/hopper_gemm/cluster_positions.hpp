@@ -4,8 +4,9 @@
 
 namespace hopper_gemm {
 
-/// Which place in every wave each cluster of a persistent kernel takes: a permutation of 0 … number of clusters - 1,
-/// indexed by cluster (blockIdx.x / cluster size). Any permutation gives right results. Kernels take it by value.
+/// Which place in every wave each cluster of a persistent kernel takes: a permutation of 0 … number of
+/// clusters - 1, indexed by cluster (blockIdx.x / cluster size). Any permutation gives right results. Kernels
+/// take it by value.
 struct ClusterPositions {
   static constexpr int kMaxClusters = 128;
   cuda::std::uint8_t position[kMaxClusters];

@@ -11,7 +11,8 @@
 
 namespace hopper_gemm {
 
-/// What a store tells the L2 cache: nothing, or that its line is the first to evict, since nobody reads it again.
+/// What a store tells the L2 cache: nothing, or that its line is the first to evict, since nobody reads it
+/// again.
 enum class StoreHint { None, EvictFirst };
 
 /// Rounds one warpgroup's wgmma accumulator, a [64, kN] fragment of fp32, to bf16 and stores it to row-major
@@ -56,9 +57,9 @@ __device__ __forceinline__ void store_accumulator(const float (&accum)[kN / 2], 
   }
 }
 
-/// Rounds kN columns of a warp's 16 rows of the accumulator to bf16 and stores them to shared memory, row-major [16, kN].
-/// fragment: the kN / 2 accumulator registers of the first of these columns on. staging: 4-byte aligned. Threads: the
-/// whole warp.
+/// Rounds kN columns of a warp's 16 rows of the accumulator to bf16 and stores them to shared memory,
+/// row-major [16, kN]. fragment: the kN / 2 accumulator registers of the first of these columns on. staging:
+/// 4-byte aligned. Threads: the whole warp.
 template <int kN>
 __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloat16* staging, int lane) {
   __nv_bfloat16* const first = staging + lane / 4 * kN + lane % 4 * 2;
@@ -70,14 +71,14 @@ __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloa
   }
 }
 
-/// The same for kN = 64 into a tile with the 128-byte swizzle, by stmatrix: no bank conflicts. staging: 1024-byte
-/// aligned. Threads: the whole warp, converged.
+/// The same for kN = 64 into a tile with the 128-byte swizzle, by stmatrix: no bank conflicts. staging:
+/// 1024-byte aligned. Threads: the whole warp, converged.
 template <int kN>
 __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, __nv_bfloat16* staging,
                                                         int lane) {
   static_assert(kN == 64, "the swizzle spans 128 bytes");
-  // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight columns, 2 and
-  // 3 those of the next eight.
+  // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
+  // columns, 2 and 3 those of the next eight.
   const int row = lane % 16;
   const int chunk = lane / 16;
   const ptx::SmemAddr first = ptx::smem_addr(staging + row * kN);

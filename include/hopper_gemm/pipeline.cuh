@@ -10,10 +10,10 @@
 
 namespace hopper_gemm {
 
-/// The barriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma empties: a full barrier,
-/// which completes when kStageBytes_ bytes have landed, and an empty barrier, which completes when all readers are done.
-/// kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share by multicast what they load; each then
-/// writes into the stages of all, and waits for the consumers of all.
+/// The barriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma empties: a full
+/// barrier, which completes when kStageBytes_ bytes have landed, and an empty barrier, which completes when
+/// all readers are done. kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share by
+/// multicast what they load; each then writes into the stages of all, and waits for the consumers of all.
 template <int kNumStages_, int kStageBytes_, int kNumConsumers, int kClusterSize = 1>
 struct Pipeline {
   static constexpr int kNumStages = kNumStages_;
@@ -27,8 +27,8 @@ struct Pipeline {
   cuda::std::uint64_t full_barrier[kNumStages];
   cuda::std::uint64_t empty_barrier[kNumStages];
 
-  /// Threads: one. Afterwards fence_mbarrier_init_release_cluster() by the same thread, and __syncthreads() or, with a
-  /// cluster, the cluster barrier.
+  /// Threads: one. Afterwards fence_mbarrier_init_release_cluster() by the same thread, and __syncthreads()
+  /// or, with a cluster, the cluster barrier.
   __device__ __forceinline__ void init() {
     for (int stage = 0; stage < kNumStages; ++stage) {
       ptx::mbarrier_init(full(stage), kFullArrivals);
@@ -36,9 +36,8 @@ struct Pipeline {
     }
   }
 
-  /// Waits until the stage is empty and announces the bytes that are about to come. Returns the barrier for the copies to
-  /// complete on.
-  /// Threads: one of each CTA.
+  /// Waits until the stage is empty and announces the bytes that are about to come. Returns the barrier for
+  /// the copies to complete on. Threads: one of each CTA.
   __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state) {
     const cuda::std::uint32_t parity = state.phase ^ 1;
     WaitWatchdog watchdog("producer", state.stage, parity);
@@ -57,10 +56,10 @@ struct Pipeline {
     while (!ptx::mbarrier_try_wait_parity(full(state.stage), state.phase)) watchdog.check();
   }
 
-  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be complete: a
-  /// group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited speaks for all four warps. Complete reads need no ordering, so across the cluster the
-  /// arrival and the producer's wait are relaxed.
-  /// Threads: the whole consumer warpgroup; `thread` counts from its first.
+  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be
+  /// complete: a group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited
+  /// speaks for all four warps. Complete reads need no ordering, so across the cluster the arrival and the
+  /// producer's wait are relaxed. Threads: the whole consumer warpgroup; `thread` counts from its first.
   __device__ __forceinline__ void consumer_release(State state, int thread) {
     if constexpr (kClusterSize == 1) {
       if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));

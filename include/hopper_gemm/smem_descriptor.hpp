@@ -8,12 +8,11 @@ namespace hopper_gemm {
 
 /// How 16-byte chunks of a shared-memory tile are permuted so that wgmma and TMA touch all 32 banks.
 ///
-/// Rows of the tile are S bytes (32, 64 or 128). Counting 128-byte lines from an aligned base, chunk c of line l is
-/// stored at chunk c XOR l % 8 of its line, with as many bits of l as a row has chunks: see swizzle_offset. The
-/// pattern repeats every 8 * S bytes, and the base must be aligned to that (1024 bytes for B128, 512 for B64, 256 for
-/// B32). The tensor map that
-/// fills a tile and the descriptor that reads it must name the same mode: nothing checks it, the product is
-/// simply wrong.
+/// Rows of the tile are S bytes (32, 64 or 128). Counting 128-byte lines from an aligned base, chunk c of
+/// line l is stored at chunk c XOR l % 8 of its line, with as many bits of l as a row has chunks: see
+/// swizzle_offset. The pattern repeats every 8 * S bytes, and the base must be aligned to that (1024 bytes
+/// for B128, 512 for B64, 256 for B32). The tensor map that fills a tile and the descriptor that reads it
+/// must name the same mode: nothing checks it, the product is simply wrong.
 enum class Swizzle { None, B32, B64, B128 };
 
 /// Bytes of one row of the swizzle pattern: the most that a TMA box may span in its innermost dimension. 0
@@ -46,8 +45,8 @@ HG_HOST_DEVICE constexpr cuda::std::uint32_t swizzle_offset(cuda::std::uint32_t 
   return offset;
 }
 
-/// Builds the 64-bit matrix descriptor through which wgmma reads an operand from shared memory.
-/// PTX ISA "Asynchronous Warpgroup Level Matrix Shared Memory Layout: Matrix Descriptor Format".
+/// Builds the 64-bit matrix descriptor through which wgmma reads an operand from shared memory. PTX ISA
+/// "Asynchronous Warpgroup Level Matrix Shared Memory Layout: Matrix Descriptor Format".
 ///
 /// | bits    | field               | unit                                                             |
 /// |---------|---------------------|------------------------------------------------------------------|
@@ -57,13 +56,13 @@ HG_HOST_DEVICE constexpr cuda::std::uint32_t swizzle_offset(cuda::std::uint32_t 
 /// | 49–51   | base offset         | phase of the swizzle pattern, 0 when the tile base is aligned    |
 /// | 62–63   | swizzle             | 0 none, 1 128 B, 2 64 B, 3 32 B (not the order of the tensor map) |
 ///
-/// All arguments are bytes, multiples of 16 and below 2^18; base_offset is 0–7.
-/// Without a swizzle the tile is made of core matrices, 8 rows of 16 contiguous bytes. K-major: the leading byte offset
-/// is the distance of neighbours along K, the stride byte offset that of neighbours along M or N.
-/// K-major operands with a swizzle: stride_byte_offset is the distance between groups of 8 rows (8 * span for
-/// a densely packed tile) and leading_byte_offset is ignored by the hardware as long as one instruction's K
-/// (32 bytes) stays inside the span. MN-major operands with a swizzle: the distance along M or N between
-/// spans is the leading byte offset, and the distance along K between groups of 8 is the stride byte offset.
+/// All arguments are bytes, multiples of 16 and below 2^18; base_offset is 0–7. Without a swizzle the tile is
+/// made of core matrices, 8 rows of 16 contiguous bytes. K-major: the leading byte offset is the distance of
+/// neighbours along K, the stride byte offset that of neighbours along M or N. K-major operands with a
+/// swizzle: stride_byte_offset is the distance between groups of 8 rows (8 * span for a densely packed tile)
+/// and leading_byte_offset is ignored by the hardware as long as one instruction's K (32 bytes) stays inside
+/// the span. MN-major operands with a swizzle: the distance along M or N between spans is the leading byte
+/// offset, and the distance along K between groups of 8 is the stride byte offset.
 HG_HOST_DEVICE constexpr cuda::std::uint64_t make_smem_desc(cuda::std::uint32_t smem_address_bytes,
                                                             cuda::std::uint32_t leading_byte_offset,
                                                             cuda::std::uint32_t stride_byte_offset,
@@ -94,8 +93,9 @@ HG_HOST_DEVICE constexpr cuda::std::uint64_t make_k_major_b128_desc(cuda::std::u
   return make_smem_desc(smem_address_bytes, kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle::B128);
 }
 
-/// The descriptor of what lies `offset_bytes` further on, another stage or another column of the same layout: one addition
-/// instead of the shifts and masks of a new one. offset_bytes is a multiple of 16, and the address stays below 2^18.
+/// The descriptor of what lies `offset_bytes` further on, another stage or another column of the same layout:
+/// one addition instead of the shifts and masks of a new one. offset_bytes is a multiple of 16, and the
+/// address stays below 2^18.
 HG_HOST_DEVICE constexpr cuda::std::uint64_t advance_smem_desc(cuda::std::uint64_t desc,
                                                                cuda::std::uint32_t offset_bytes) {
   return desc + (offset_bytes >> 4);

@@ -10,9 +10,9 @@
 
 namespace hopper_gemm {
 
-/// A queue of tiles in shared memory from one scheduler thread to kNumReaders readers of the same CTA, each of which gets
-/// every tile: an order that takes long to compute is computed ahead, by a thread that has the time. Every reader counts
-/// once, be it a thread or a warp.
+/// A queue of tiles in shared memory from one scheduler thread to kNumReaders readers of the same CTA, each
+/// of which gets every tile: an order that takes long to compute is computed ahead, by a thread that has the
+/// time. Every reader counts once, be it a thread or a warp.
 template <int kDepth, int kNumReaders>
 struct TileQueue {
   using State = PipelineState<kDepth>;

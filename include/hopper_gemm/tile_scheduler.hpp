@@ -33,10 +33,10 @@ HG_HOST_DEVICE constexpr TileGrid make_tile_grid(GemmShape shape, int block_m, i
   return {ceil_div(shape.m, block_m), ceil_div(shape.n, block_n)};
 }
 
-// Orders. A persistent kernel of C workers (CTAs, or clusters) gives tile number w + C * i to worker w as its i-th: a
-// wave of C consecutive numbers runs at about the same time. An order is good when the tiles of a wave share their rows
-// of A and columns of B, which then come from memory once. Each of the functions below maps 0 … num_tiles() - 1 one to
-// one onto the grid, by arithmetic alone.
+// Orders. A persistent kernel of C workers (CTAs, or clusters) gives tile number w + C * i to worker w as its
+// i-th: a wave of C consecutive numbers runs at about the same time. An order is good when the tiles of a
+// wave share their rows of A and columns of B, which then come from memory once. Each of the functions below
+// maps 0 … num_tiles() - 1 one to one onto the grid, by arithmetic alone.
 
 /// Row by row.
 HG_HOST_DEVICE constexpr TileCoord linear_order(cuda::std::uint32_t index, TileGrid grid) {
@@ -44,8 +44,8 @@ HG_HOST_DEVICE constexpr TileCoord linear_order(cuda::std::uint32_t index, TileG
   return {static_cast<int>(index / n), static_cast<int>(index % n)};
 }
 
-/// Bands of `band_m` rows of tiles, each walked column by column: a wave of C workers covers about band_m rows and
-/// C / band_m columns. band_m ≥ 1.
+/// Bands of `band_m` rows of tiles, each walked column by column: a wave of C workers covers about band_m
+/// rows and C / band_m columns. band_m ≥ 1.
 HG_HOST_DEVICE constexpr TileCoord supertile_order(cuda::std::uint32_t index, TileGrid grid, int band_m) {
   const int band = band_m < grid.m ? band_m : grid.m;
   const auto tiles_of_band =
@@ -56,15 +56,16 @@ HG_HOST_DEVICE constexpr TileCoord supertile_order(cuda::std::uint32_t index, Ti
   return {first_m + offset % rows, offset / rows};
 }
 
-/// Along a Hilbert curve, generalised to any rectangle: a stretch of any length stays compact, whatever the number of
-/// workers, and the next one lies beside it. Blocks of at most `leaf` x `leaf` tiles are not divided further but walked row
-/// by row, so that consecutive workers share a row of A; with leaf = 1 the curve is complete: neighbours in the order are
-/// neighbours in the grid, save for at most one diagonal step. About log2(longer extent / leaf) steps of a few dozen
-/// instructions. The subdivision is that of J. Červený's "Generalized Hilbert space-filling curve for rectangular domains
-/// of arbitrary sizes" (https://github.com/jakubcerveny/gilbert); this is its direct form, from index to coordinates.
+/// Along a Hilbert curve, generalised to any rectangle: a stretch of any length stays compact, whatever the
+/// number of workers, and the next one lies beside it. Blocks of at most `leaf` x `leaf` tiles are not
+/// divided further but walked row by row, so that consecutive workers share a row of A; with leaf = 1 the
+/// curve is complete: neighbours in the order are neighbours in the grid, save for at most one diagonal step.
+/// About log2(longer extent / leaf) steps of a few dozen instructions. The subdivision is that of J.
+/// Červený's "Generalized Hilbert space-filling curve for rectangular domains of arbitrary sizes"
+/// (https://github.com/jakubcerveny/gilbert); this is its direct form, from index to coordinates.
 HG_HOST_DEVICE constexpr TileCoord hilbert_order(cuda::std::uint32_t index, TileGrid grid, int leaf = 1) {
-  // A block of the grid: a corner, and two signed axes along its sides. The curve enters at the corner, and leaves at
-  // the other end of the first axis.
+  // A block of the grid: a corner, and two signed axes along its sides. The curve enters at the corner, and
+  // leaves at the other end of the first axis.
   struct Vector {
     int m;
     int n;
@@ -132,8 +133,9 @@ HG_HOST_DEVICE constexpr TileCoord hilbert_order(cuda::std::uint32_t index, Tile
   }
 }
 
-/// The fewest workers that finish `num_items` in as many waves as `max_workers` would: the last wave is then as full as
-/// it can be, and no SM draws power for a wave that it does not shorten. num_items ≥ 1, max_workers ≥ 1.
+/// The fewest workers that finish `num_items` in as many waves as `max_workers` would: the last wave is then
+/// as full as it can be, and no SM draws power for a wave that it does not shorten. num_items ≥ 1,
+/// max_workers ≥ 1.
 HG_HOST_DEVICE constexpr int even_waves(cuda::std::uint32_t num_items, int max_workers) {
   const cuda::std::uint32_t waves = ceil_div(num_items, static_cast<cuda::std::uint32_t>(max_workers));
   return static_cast<int>(ceil_div(num_items, waves));

@@ -9,14 +9,15 @@
 
 namespace hopper_gemm {
 
-/// Turns a barrier that never completes into a message and a trap. A wait loop creates one and calls check() after each
-/// failed try; what check() costs does not matter then. The one that is not enabled is empty.
+/// Turns a barrier that never completes into a message and a trap. A wait loop creates one and calls check()
+/// after each failed try; what check() costs does not matter then. The one that is not enabled is empty.
 template <bool kEnabled>
 class BasicWaitWatchdog {
  public:
   static constexpr cuda::std::uint64_t kTimeoutNs = 5'000'000'000;
 
-  /// role: a string literal, who waits. stage, parity: of the barrier's ring, and of the phase that it waits for.
+  /// role: a string literal, who waits. stage, parity: of the barrier's ring, and of the phase that it waits
+  /// for.
   __device__ __forceinline__ BasicWaitWatchdog(const char* role, int stage, cuda::std::uint32_t parity,
                                                cuda::std::uint64_t timeout_ns = kTimeoutNs)
       : role_(role), stage_(stage), parity_(parity), timeout_ns_(timeout_ns) {}

@@ -24,8 +24,8 @@ constexpr std::int64_t num_tiles(GemmShape shape, int block_m, int block_n) {
   return std::int64_t{ceil_div(shape.m, block_m)} * ceil_div(shape.n, block_n);
 }
 
-/// Unsupported when D has more tiles than a one-dimensional grid holds CTAs, or a persistent kernel counts; or when M or
-/// N, rounded up to whole tiles, leaves the kernels' 32-bit row and column numbers.
+/// Unsupported when D has more tiles than a one-dimensional grid holds CTAs, or a persistent kernel counts;
+/// or when M or N, rounded up to whole tiles, leaves the kernels' 32-bit row and column numbers.
 inline Status check_tile_grid(GemmShape shape, int block_m, int block_n) {
   constexpr std::int64_t kMaxInt = (std::int64_t{1} << 31) - 1;
   const std::string tile = std::to_string(block_m) + "x" + std::to_string(block_n);
@@ -75,8 +75,8 @@ Status allow_dynamic_shared_memory(void (*kernel)(Params...), std::size_t smem_b
   return {};
 }
 
-/// Enqueues `kernel` with `smem_bytes` of dynamic shared memory (the opt-in above 48 KiB included), in clusters of
-/// `cluster_size` CTAs along x.
+/// Enqueues `kernel` with `smem_bytes` of dynamic shared memory (the opt-in above 48 KiB included), in
+/// clusters of `cluster_size` CTAs along x.
 template <typename... Params, typename... Args>
 Status launch_cluster_kernel(void (*kernel)(Params...), dim3 grid, int cluster_size, int block_threads,
                              std::size_t smem_bytes, cudaStream_t stream, Args&&... args) {
@@ -96,8 +96,9 @@ Status launch_kernel(void (*kernel)(Params...), dim3 grid, int block_threads, st
                                std::forward<Args>(args)...);
 }
 
-/// How many clusters of `cluster_size` CTAs of `kernel` the current GPU runs at a time: GPCs have unequal numbers of SMs,
-/// so that it may be fewer than its SMs divided by the size. Unsupported where not even one fits.
+/// How many clusters of `cluster_size` CTAs of `kernel` the current GPU runs at a time: GPCs have unequal
+/// numbers of SMs, so that it may be fewer than its SMs divided by the size. Unsupported where not even one
+/// fits.
 template <typename... Params>
 Status max_active_clusters(void (*kernel)(Params...), int cluster_size, int block_threads,
                            std::size_t smem_bytes, int* clusters) {

@@ -4,8 +4,8 @@
 //   warpgroup of producers would cost the registers that the SM's second CTA needs.
 // Expected: loads hidden within a CTA. What remains in the open is the start-up and drain of the tensor pipe
 //   once per K block, which the second CTA fills.
-// Measured: 634 TFLOP/s, 77.4 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The tensor pipe is busy for 77 %
-//   of the time instead of 64 %, yet the gain is 8 %: power lowers the clock as soon as the pipe works harder.
+// Measured: 614 TFLOP/s, 75.9 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The tensor pipe is busy for 77 %
+//   of the time instead of 64 %, yet the gain is 7 %: power lowers the clock as soon as the pipe works harder.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
@@ -36,8 +36,8 @@ struct Config {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  // Two CTAs of two stages keep four K blocks in flight on an SM. More would let the CTAs of a wave drift
-  // apart along K until they no longer find each other's tiles in L2.
+  // Two CTAs of two stages keep four K blocks in flight on an SM. With more the CTAs of a wave drift apart
+  // along K and find fewer of each other's tiles in L2: more is read from memory, and nothing gained.
   static constexpr int kNumStages = 2;
   static constexpr int kNumConsumerThreads = kWarpgroupThreads;
   static constexpr int kNumThreads = kNumConsumerThreads + kWarpThreads;

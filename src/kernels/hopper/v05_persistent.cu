@@ -1,9 +1,11 @@
 // v05 persistent   prev: v04   Change: one CTA per SM that walks over tiles, in bands of tile rows
-// Why: a CTA of v04 starts with an empty ring and ends with a store that nothing overlaps. Here the producer goes on to
-//   the next tile while the consumers store this one. The order of the tiles becomes the kernel's own: a band of 16 tile
-//   rows makes a wave of 132 tiles nearly square, 16 by 8 tiles of 128x256, which is the least of A and B that it can
-//   share.
+// Why: a CTA of v04 starts with an empty ring and ends with a store that nothing overlaps. Here the producer
+//   goes on to the next tile while the consumers store this one. The order of the tiles becomes the kernel's
+//   own: a band of 16 tile rows makes a wave of 132 tiles nearly square, 16 by 8 tiles of 128x256, which is
+//   the least of A and B that it can share.
 // Expected: the gaps between tiles gone, and much less read from memory.
+// Measured: 732 TFLOP/s, 90.5 % of cuBLAS (H200, 8192³, burst: profiles/h200/). At 16384³, where v04's CTAs
+//   share too little for the L2 cache, the order alone is worth 38 %: 718 TFLOP/s instead of 521.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>

@@ -1,7 +1,12 @@
-// v06 ptx_mbarrier   prev: v05   Change: mbarriers through ptx/ instead of cuda::barrier, one arrival per warpgroup
-// Why: 256 consumer threads arrived on every empty barrier, an atomic operation in shared memory each. A wgmma group is
-//   complete for the whole warpgroup at once, so one thread can speak for 128. The wait becomes the bare try_wait loop.
-// Expected: fewer issue slots and less shared-memory traffic next to the tensor cores: less energy, a little time.
+// v06 ptx_mbarrier   prev: v05   Change: mbarriers through ptx/ instead of cuda::barrier, one arrival per
+//   warpgroup
+// Why: 256 consumer threads arrived on every empty barrier, an atomic operation in shared memory each. A
+//   wgmma group is complete for the whole warpgroup at once, so one thread can speak for 128. The wait
+//   becomes the bare try_wait loop.
+// Expected: fewer issue slots and less shared-memory traffic next to the tensor cores: less energy, a little
+//   time.
+// Measured: 732 TFLOP/s, 90.5 % of cuBLAS (H200, 8192³, burst: profiles/h200/), as fast as v05 within the
+//   spread: arrivals were not in the way. What it gains is the form that the cluster of v07 needs.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>

@@ -1,8 +1,11 @@
 // v08 lean_epilogue   prev: v07   Change: less between two tiles, and between two K blocks
-// Why: three small things. The first wgmma of a tile overwrites its accumulators, which need no zeros. D, which nothing
-//   reads again, is stored with an evict-first hint, so that it does not push A and B out of L2. And a K block is waited
-//   for only when the next one is in the tensor pipe, which never drains within a tile.
+// Why: four small things. The first wgmma of a tile overwrites its accumulators, which need no zeros. A K
+//   block is waited for only when the next one is in the tensor pipe, which never drains within a tile.
+//   Descriptors are advanced by an addition, in uniform registers, instead of built anew. And D, which
+//   nothing reads again, is stored with an evict-first hint, so that it does not push A and B out of L2.
 // Expected: the tensor pipe busy for nearly all of the time between two epilogues.
+// Measured: 766 TFLOP/s, 94.7 % of cuBLAS (H200, 8192³, burst: profiles/h200/). Little, as the ring
+//   kept the tensor pipe busy before.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
@@ -75,8 +78,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   barrier_cluster_arrive_relaxed();
   barrier_cluster_wait();
 
-  // A cluster takes kClusterM tiles of a column. The last row of clusters may reach below D: TMA fills in zeros there, and
-  // the CTA multiplies them all the same, since its peer needs its half of B.
+  // A cluster takes kClusterM tiles of a column. The last row of clusters may reach below D: TMA fills in
+  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of B.
   const TileGrid grid = make_tile_grid(shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const cuda::std::uint32_t first_index = blockIdx.x / Config::kClusterM;

@@ -1,8 +1,11 @@
 // v09 tma_store   prev: v08   Change: D goes to shared memory, and from there by TMA
-// Why: the fragment's layout makes every store instruction of v08 write 16-byte pieces of eight rows, half a sector each. TMA
-//   writes whole lines, clips what lies outside of D by itself, and works on while the consumers go on to the next tile.
-//   Each warp stages and stores its own 16 rows, 64 columns at a time, in two buffers, so that no warp waits for another.
+// Why: the fragment's layout makes every store instruction of v08 write 16-byte pieces of eight rows, half a
+//   sector each. TMA writes whole lines, clips what lies outside of D by itself, and works on while the
+//   consumers go on to the next tile. Each warp stages and stores its own 16 rows, 64 columns at a time, in
+//   two buffers, so that no warp waits for another.
 // Expected: a shorter epilogue and fewer write requests in L2.
+// Measured: 790 TFLOP/s, 97.6 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The shorter K, the more it is
+//   worth: at 4096x32768x512 it is 560 TFLOP/s after 405.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
@@ -82,8 +85,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   barrier_cluster_arrive_relaxed();
   barrier_cluster_wait();
 
-  // A cluster takes kClusterM tiles of a column. The last row of clusters may reach below D: TMA fills in zeros there, and
-  // the CTA multiplies them all the same, since its peer needs its half of B.
+  // A cluster takes kClusterM tiles of a column. The last row of clusters may reach below D: TMA fills in
+  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of B.
   const TileGrid grid = make_tile_grid(shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const cuda::std::uint32_t first_index = blockIdx.x / Config::kClusterM;
