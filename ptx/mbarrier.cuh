@@ -97,10 +97,11 @@ HG_PTX_INLINE void mbarrier_arrive_cluster(ClusterAddr bar, uint32_t count) {
 }
 
 /// mbarrier.arrive.relaxed.cluster.shared::cluster.b64 — arrive once on a barrier of any CTA of the cluster, publishing nothing.
-/// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.arrive" #parallel-synchronization-and-communication-instructions-mbarrier-arrive; ISA 8.0, sm_90.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.arrive" #parallel-synchronization-and-communication-instructions-mbarrier-arrive; ISA 8.6, sm_90.
 /// bar: from mapa, 8-byte aligned. Threads: any, no convergence needed. Orders: nothing, which is enough to hand back
 /// a stage that only wgmma has read: after wgmma_wait_group those reads are over, not merely ordered. Where a release is
-/// not needed this is worth much: release.cluster costs MEMBAR.ALL.GPU, in the main loop a third of a GEMM's speed.
+/// not needed this is worth much: release.cluster costs MEMBAR.ALL.GPU, which in the main loop of a GEMM takes a good
+/// part of its speed.
 /// .relaxed needs ISA 8.6 (CUDA 12.7); before that .release.cta is emitted, the same machine instruction.
 HG_PTX_INLINE void mbarrier_arrive_relaxed_cluster(ClusterAddr bar) {
   HG_PTX_SM_90(mbarrier_arrive_relaxed_cluster,
@@ -261,7 +262,7 @@ HG_PTX_INLINE bool mbarrier_try_wait_parity_cluster(SmemAddr bar, uint32_t parit
 }
 
 /// mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 — the same wait, acquiring nothing.
-/// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.test_wait / mbarrier.try_wait" #parallel-synchronization-and-communication-instructions-mbarrier-test-wait-try-wait; ISA 8.0, sm_90.
+/// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.test_wait / mbarrier.try_wait" #parallel-synchronization-and-communication-instructions-mbarrier-test-wait-try-wait; ISA 8.6, sm_90.
 /// bar, parity: as above. Threads: any, no convergence needed. Orders: nothing: for a producer that reads nothing of what
 /// the arriving threads wrote, and only starts a TMA copy into what they have finished reading. acquire.cluster costs
 /// CCTL.IVALL, which empties the L1 cache. .relaxed needs ISA 8.6 (CUDA 12.7); before that .acquire.cta is emitted, the

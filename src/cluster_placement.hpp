@@ -13,7 +13,7 @@ using GpcOfCluster = std::vector<int>;
 
 /// Finds out where the current GPU places the clusters of two CTAs of a grid that fills it, CTAs one to an
 /// SM. CUDA does not tell, so small kernels look: SMs that ever ran the same cluster belong to one GPC. SMs
-/// that no larger cluster takes count as GPCs of their own. Takes under a millisecond, once per process and
+/// that no larger cluster takes count as GPCs of their own. About a millisecond on an idle GPU, once per process and
 /// device; later calls return the same. Thread-safe, and may be called while a stream captures.
 Status find_cluster_placement(GpcOfCluster* placement);
 

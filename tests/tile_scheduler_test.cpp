@@ -103,7 +103,7 @@ TEST(TileOrders, ReachTheEndsOfTheLargestGrids) {
       EXPECT_EQ(named.order(0, grid), (TileCoord{0, 0})) << named.name;
     }
   }
-  // 2^31 - 8192 tiles: products of extents come close to the limit.
+  // 2^31 - 88048 tiles: products of extents come close to the limit.
   const TileGrid square = {46340, 46340};
   for (const NamedOrder& named : all_orders()) {
     for (const std::uint32_t index : {0U, 1U << 30, square.num_tiles() - 1}) {

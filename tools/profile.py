@@ -14,6 +14,7 @@ profile.
 
 import argparse
 import csv
+import errno
 import glob
 import io
 import math
@@ -376,6 +377,9 @@ def csv_text(readings):
 
 def replace_files(texts):
     """Writes {path: text}: all aside first, so that what fails leaves every file as it was."""
+    for path in texts:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in texts}
     try:
         for path, text in texts.items():

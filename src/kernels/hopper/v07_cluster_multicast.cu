@@ -5,7 +5,7 @@
 // Expected: a third fewer bytes from L2 (A 16 KiB and B 32 KiB a stage become 16 and 16), at the price of
 //   pairs that must wait for each other.
 // Measured: 758 TFLOP/s, 93.8 % of cuBLAS (H200, 8192³, burst: profiles/h200/). With release.cluster and
-//   acquire.cluster on the barriers between the CTAs it was slower than v06 by a third: see Pipeline.
+//   acquire.cluster on the barriers between the CTAs it was much slower than v06: they become MEMBAR.ALL.GPU and CCTL.IVALL.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>

@@ -38,6 +38,7 @@ struct Config {
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
   static constexpr int kNumStages = 4;
+  static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
   static constexpr int kClusterM = 2;  // CTAs of a cluster, one above the other
   static constexpr int kBandM = 8;     // cluster rows of a band
   static constexpr int kNumConsumers = BLOCK_M / kWgmmaM;
