@@ -2,10 +2,12 @@
 
 #include <cuda_bf16.h>
 
-#include <cstdint>
+#include <cuda/std/cstdint>
 
 #include "hopper_gemm/gemm_shape.hpp"
+#ifndef __CUDACC_RTC__
 #include "hopper_gemm/status.hpp"
+#endif
 
 namespace hopper_gemm {
 
@@ -17,16 +19,17 @@ namespace hopper_gemm {
 struct GemmArgs {
   GemmShape shape;
   const __nv_bfloat16* a;  // [M, K] row-major (K-major)
-  std::int64_t lda;
+  cuda::std::int64_t lda;
   const __nv_bfloat16* b;  // [N, K] row-major (K-major)
-  std::int64_t ldb;
+  cuda::std::int64_t ldb;
   __nv_bfloat16* d;  // [M, N] row-major
-  std::int64_t ldd;
+  cuda::std::int64_t ldd;
 };
 
 /// Elements per 16 bytes of bf16: TMA addresses rows at this granularity.
 inline constexpr int kTmaAlignmentElems = 16 / static_cast<int>(sizeof(__nv_bfloat16));
 
+#ifndef __CUDACC_RTC__
 /// The checks every TMA kernel of the ladder shares.
 ///
 /// InvalidArgument: an extent below 1, a null pointer, a leading dimension shorter than its row.
@@ -34,5 +37,6 @@ inline constexpr int kTmaAlignmentElems = 16 / static_cast<int>(sizeof(__nv_bflo
 /// 16-byte aligned (PTX ISA "Tensors": TMA's addresses and pitches are multiples of 16 bytes), or a pitch of
 /// 2^40 bytes and more.
 Status check_tma_gemm(const GemmArgs& args);
+#endif
 
 }  // namespace hopper_gemm

@@ -1,21 +1,18 @@
-#include "verify/check.hpp"
-
+#include <cuda_bf16.h>
 #include <math_constants.h>
 
-#include <cmath>
-#include <cstring>
-#include <limits>
+#include <cuda/std/cstdint>
 
-#include "device_buffer.hpp"
+#include "hopper_gemm/host_device.hpp"
+#include "verify/check.hpp"
 #include "verify/grid_stride.cuh"
 
-namespace hopper_gemm {
-namespace {
+namespace hopper_gemm::check {
 
 // Relative error of rounding to bf16's 8 significant bits.
 constexpr double kBf16Rounding = 0x1p-8;
 
-__host__ __device__ bool element_ok(__nv_bfloat16 element, double ref, const CheckRule& rule) {
+HG_HOST_DEVICE inline bool element_ok(__nv_bfloat16 element, double ref, const CheckRule& rule) {
   const float value = __bfloat162float(element);
   if (rule.kind == CheckRule::Kind::Exact) {
     return value == __bfloat162float(__double2bfloat16(ref));
@@ -31,8 +28,8 @@ struct Counts {
 };
 
 __global__ void check_kernel(CheckOperands operands, CheckRule rule, Counts* counts) {
-  const std::int64_t size = operands.m * operands.n;
-  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+  const cuda::std::int64_t size = operands.m * operands.n;
+  for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const __nv_bfloat16 element = operands.d[i / operands.n * operands.ldd + i % operands.n];
     if (element_ok(element, operands.ref[i], rule)) continue;
     atomicAdd(&counts->wrong, 1ULL);
@@ -41,26 +38,26 @@ __global__ void check_kernel(CheckOperands operands, CheckRule rule, Counts* cou
   }
 }
 
-__device__ bool is_guard(const GuardedOutput& output, std::int64_t index) {
-  const std::int64_t i = index - output.offset;
+__device__ bool is_guard(const GuardedOutput& output, cuda::std::int64_t index) {
+  const cuda::std::int64_t i = index - output.offset;
   return i < 0 || i >= output.m * output.ldd || i % output.ldd >= output.n;
 }
 
 __global__ void poison_kernel(GuardedOutput output) {
-  for (std::int64_t i = grid_stride_begin(); i < output.size; i += grid_stride()) {
+  for (cuda::std::int64_t i = grid_stride_begin(); i < output.size; i += grid_stride()) {
     output.allocation[i] = is_guard(output, i) ? kGuard : kPoison;
   }
 }
 
 __global__ void count_touched_guards_kernel(GuardedOutput output, unsigned long long* touched) {
-  for (std::int64_t i = grid_stride_begin(); i < output.size; i += grid_stride()) {
+  for (cuda::std::int64_t i = grid_stride_begin(); i < output.size; i += grid_stride()) {
     if (is_guard(output, i) && output.allocation[i] != kGuard) atomicAdd(touched, 1ULL);
   }
 }
 
-__global__ void count_differences_kernel(const std::uint16_t* x, const std::uint16_t* y, std::int64_t size,
-                                         unsigned long long* differences) {
-  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+__global__ void count_differences_kernel(const cuda::std::uint16_t* x, const cuda::std::uint16_t* y,
+                                         cuda::std::int64_t size, unsigned long long* differences) {
+  for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     if (x[i] != y[i]) atomicAdd(differences, 1ULL);
   }
 }
@@ -70,16 +67,31 @@ __device__ void atomic_max(unsigned long long* bits, double value) {
   atomicMax(bits, static_cast<unsigned long long>(__double_as_longlong(value)));
 }
 
-__global__ void max_abs_error_kernel(const float* values, const double* ref, std::int64_t size,
+__global__ void max_abs_error_kernel(const float* values, const double* ref, cuda::std::int64_t size,
                                      unsigned long long* bits) {
   double largest = 0;
-  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+  for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const double error = fabs((values == nullptr ? 0.0 : static_cast<double>(values[i])) - ref[i]);
     // A NaN would lose every later comparison, and be overwritten.
     largest = fmax(largest, isnan(error) ? CUDART_INF : error);
   }
   atomic_max(bits, largest);
 }
+
+}  // namespace hopper_gemm::check
+
+// Host side
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "device_buffer.hpp"
+
+namespace hopper_gemm {
+
+using namespace check;
+
+namespace {
 
 // Runs `launch(counter)` over one zeroed device counter and fetches it.
 template <typename Counter, typename Launch>

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <cuda_bf16.h>
+
+#include <cuda/std/cstdint>
+
+#ifndef __CUDACC_RTC__
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
 #include "hopper_gemm/status.hpp"
+#endif
 
 namespace hopper_gemm {
 
@@ -20,6 +25,31 @@ struct CheckRule {
   double slack = 0;
 };
 
+/// A bf16 matrix D and its fp64 reference.
+struct CheckOperands {
+  const __nv_bfloat16* d;  // [m, n], rows ldd elements apart
+  cuda::std::int64_t ldd;
+  const double* ref;  // [m, n], packed
+  cuda::std::int64_t m;
+  cuda::std::int64_t n;
+};
+
+/// The 16-bit pattern, a NaN, that poisons outputs before a kernel runs.
+inline constexpr cuda::std::uint16_t kPoison = 0xFFFF;
+/// The 16-bit pattern of bytes that no kernel may touch.
+inline constexpr cuda::std::uint16_t kGuard = 0x5AA5;
+
+/// An output matrix D within a larger allocation: everything around its [m, n] elements is guarded.
+struct GuardedOutput {
+  cuda::std::uint16_t* allocation;  // device memory of `size` elements
+  cuda::std::int64_t size;
+  cuda::std::int64_t offset;  // of D's first element
+  cuda::std::int64_t m;
+  cuda::std::int64_t n;
+  cuda::std::int64_t ldd;
+};
+
+#ifndef __CUDACC_RTC__
 /// What comparing a matrix with its reference came to.
 struct CheckResult {
   std::int64_t wrong = 0;              ///< elements that break the rule, NaNs included
@@ -31,36 +61,12 @@ struct CheckResult {
   bool ok() const { return wrong == 0; }
 };
 
-/// A bf16 matrix D and its fp64 reference.
-struct CheckOperands {
-  const __nv_bfloat16* d;  // [m, n], rows ldd elements apart
-  std::int64_t ldd;
-  const double* ref;  // [m, n], packed
-  std::int64_t m;
-  std::int64_t n;
-};
-
 /// Compares on the GPU every element of `operands` (device memory). Waits for `stream`.
 Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaStream_t stream,
                     CheckResult* result);
 
 /// The same rule over host memory.
 CheckResult check_host(const CheckOperands& operands, const CheckRule& rule);
-
-/// The 16-bit pattern, a NaN, that poisons outputs before a kernel runs.
-inline constexpr std::uint16_t kPoison = 0xFFFF;
-/// The 16-bit pattern of bytes that no kernel may touch.
-inline constexpr std::uint16_t kGuard = 0x5AA5;
-
-/// An output matrix D within a larger allocation: everything around its [m, n] elements is guarded.
-struct GuardedOutput {
-  std::uint16_t* allocation;  // device memory of `size` elements
-  std::int64_t size;
-  std::int64_t offset;  // of D's first element
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t ldd;
-};
 
 /// Fills D with kPoison and the rest of the allocation with kGuard. Enqueued on `stream`.
 Status poison_output(const GuardedOutput& output, cudaStream_t stream);
@@ -80,5 +86,6 @@ Status max_abs_error(const float* values, const double* ref, std::int64_t size, 
 
 /// The largest |ref| of a packed [size] device array. Waits for `stream`.
 Status max_abs(const double* ref, std::int64_t size, cudaStream_t stream, double* max_value);
+#endif
 
 }  // namespace hopper_gemm

@@ -1,26 +1,24 @@
-#include "verify/fill.hpp"
+#include <cuda_bf16.h>
 
-#include <algorithm>
-#include <cmath>
+#include <cuda/std/cstdint>
 
-#include "cuda_check.hpp"
 #include "random.cuh"
+#include "verify/fill.hpp"
 #include "verify/grid_stride.cuh"
 
-namespace hopper_gemm {
-namespace {
+namespace hopper_gemm::fill {
 
 struct FillPlan {
-  std::int64_t rows;
-  std::int64_t cols;
-  std::int64_t ld;
+  cuda::std::int64_t rows;
+  cuda::std::int64_t cols;
+  cuda::std::int64_t ld;
   DataKind kind;
   float density;
-  std::uint64_t seed;
+  cuda::std::uint64_t seed;
 };
 
-__device__ float draw(const FillPlan& plan, std::uint64_t index) {
-  const std::uint64_t bits = random_bits(plan.seed, index);
+__device__ float draw(const FillPlan& plan, cuda::std::uint64_t index) {
+  const cuda::std::uint64_t bits = random_bits(plan.seed, index);
   switch (plan.kind) {
     case DataKind::Normal: return normal_deviate(bits);
     case DataKind::Uniform: return 2.0F * uniform_deviate(bits) - 1.0F;
@@ -32,15 +30,25 @@ __device__ float draw(const FillPlan& plan, std::uint64_t index) {
 }
 
 __global__ void fill_kernel(__nv_bfloat16* data, FillPlan plan) {
-  const std::int64_t size = plan.rows * plan.ld;
-  for (std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
+  const cuda::std::int64_t size = plan.rows * plan.ld;
+  for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const bool padding = i % plan.ld >= plan.cols;
-    const float value = padding ? nanf("") : draw(plan, static_cast<std::uint64_t>(i));
+    const float value = padding ? nanf("") : draw(plan, static_cast<cuda::std::uint64_t>(i));
     data[i] = __float2bfloat16_rn(value);
   }
 }
 
-}  // namespace
+}  // namespace hopper_gemm::fill
+
+// Host side
+#include <algorithm>
+#include <cmath>
+
+#include "cuda_check.hpp"
+
+namespace hopper_gemm {
+
+using namespace fill;
 
 double integer_density(std::int64_t k) {
   constexpr double kMaxDensity = 0.5;

@@ -1,11 +1,13 @@
 #pragma once
 
+#ifndef __CUDACC_RTC__
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
 #include "hopper_gemm/status.hpp"
+#endif
 
 namespace hopper_gemm {
 
@@ -17,6 +19,7 @@ enum class DataKind {
              ///< integer_density
 };
 
+#ifndef __CUDACC_RTC__
 /// The probability that an element of DataKind::Integers with rows of `k` elements is not zero.
 ///
 /// The dot product of two such rows has mean 0 and standard deviation density * sqrt(k), which this keeps at
@@ -28,5 +31,6 @@ double integer_density(std::int64_t k);
 /// the padding between cols and ld becomes NaN, so that a kernel that reads it shows. Enqueued on `stream`.
 Status fill_matrix(__nv_bfloat16* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, DataKind kind,
                    std::uint64_t seed, cudaStream_t stream);
+#endif
 
 }  // namespace hopper_gemm

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <cuda/std/cstdint>
 
 namespace hopper_gemm {
 
@@ -8,10 +8,12 @@ namespace hopper_gemm {
 inline constexpr int kGridStrideBlocks = 1024;
 inline constexpr int kGridStrideThreads = 256;
 
-__device__ __forceinline__ std::int64_t grid_stride_begin() {
-  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+__device__ __forceinline__ cuda::std::int64_t grid_stride_begin() {
+  return cuda::std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
-__device__ __forceinline__ std::int64_t grid_stride() { return std::int64_t{gridDim.x} * blockDim.x; }
+__device__ __forceinline__ cuda::std::int64_t grid_stride() {
+  return cuda::std::int64_t{gridDim.x} * blockDim.x;
+}
 
 }  // namespace hopper_gemm

@@ -1,22 +1,22 @@
-#include <cstddef>
+#include <cuda_bf16.h>
 
-#include "cuda_check.hpp"
-#include "verify/reference.hpp"
+#include <cuda/std/cstdint>
 
-namespace hopper_gemm {
-namespace {
+#include "hopper_gemm/gemm_args.hpp"
+
+namespace hopper_gemm::reference {
 
 constexpr int kTile = 64;       // output rows and columns of a CTA
 constexpr int kThreadTile = 4;  // output rows and columns of a thread
 constexpr int kThreads1d = kTile / kThreadTile;
 constexpr int kBlockK = 16;
-constexpr int kTilesPerGridRow = 32768;  // below the limit of gridDim.y
 
-__device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const __nv_bfloat16* matrix, std::int64_t ld,
-                          std::int64_t row0, int rows, std::int64_t k0, int k) {
+__device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const __nv_bfloat16* matrix,
+                          cuda::std::int64_t ld, cuda::std::int64_t row0, int rows, cuda::std::int64_t k0,
+                          int k) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kBlockK; i += kThreads1d * kThreads1d) {
-    const std::int64_t row = row0 + i / kBlockK;
-    const std::int64_t col = k0 + i % kBlockK;
+    const cuda::std::int64_t row = row0 + i / kBlockK;
+    const cuda::std::int64_t col = k0 + i % kBlockK;
     const bool inside = row < rows && col < k;
     tile[i % kBlockK][i / kBlockK] =
         inside ? static_cast<double>(__bfloat162float(matrix[row * ld + col])) : 0.0;
@@ -24,18 +24,18 @@ __device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const __nv_bfloat1
 }
 
 __global__ void __launch_bounds__(kThreads1d* kThreads1d)
-    reference_kernel(GemmArgs args, double* ref, std::int64_t tiles_n, std::int64_t tiles) {
+    reference_kernel(GemmArgs args, double* ref, cuda::std::int64_t tiles_n, cuda::std::int64_t tiles) {
   __shared__ double tile_a[kBlockK][kTile + 1];
   __shared__ double tile_b[kBlockK][kTile + 1];
-  const std::int64_t tile = std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x;
+  const cuda::std::int64_t tile = cuda::std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x;
   if (tile >= tiles) return;
-  const std::int64_t m0 = tile / tiles_n * kTile;
-  const std::int64_t n0 = tile % tiles_n * kTile;
+  const cuda::std::int64_t m0 = tile / tiles_n * kTile;
+  const cuda::std::int64_t n0 = tile % tiles_n * kTile;
   const int thread_m = static_cast<int>(threadIdx.x) / kThreads1d;
   const int thread_n = static_cast<int>(threadIdx.x) % kThreads1d;
 
   double sum[kThreadTile][kThreadTile] = {};
-  for (std::int64_t k0 = 0; k0 < args.shape.k; k0 += kBlockK) {
+  for (cuda::std::int64_t k0 = 0; k0 < args.shape.k; k0 += kBlockK) {
     load_tile(tile_a, args.a, args.lda, m0, args.shape.m, k0, args.shape.k);
     load_tile(tile_b, args.b, args.ldb, n0, args.shape.n, k0, args.shape.k);
     __syncthreads();
@@ -50,12 +50,26 @@ __global__ void __launch_bounds__(kThreads1d* kThreads1d)
   }
   for (int i = 0; i < kThreadTile; ++i) {
     for (int j = 0; j < kThreadTile; ++j) {
-      const std::int64_t row = m0 + thread_m + i * kThreads1d;
-      const std::int64_t col = n0 + thread_n + j * kThreads1d;
+      const cuda::std::int64_t row = m0 + thread_m + i * kThreads1d;
+      const cuda::std::int64_t col = n0 + thread_n + j * kThreads1d;
       if (row < args.shape.m && col < args.shape.n) ref[row * args.shape.n + col] = sum[i][j];
     }
   }
 }
+
+}  // namespace hopper_gemm::reference
+
+// Host side
+#include "cuda_check.hpp"
+#include "verify/reference.hpp"
+
+namespace hopper_gemm {
+
+using namespace reference;
+
+namespace {
+
+constexpr int kTilesPerGridRow = 32768;  // below the limit of gridDim.y
 
 std::int64_t tiles_of(int extent) { return (std::int64_t{extent} + kTile - 1) / kTile; }
 
