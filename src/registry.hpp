@@ -31,8 +31,8 @@ struct KernelInfo {
   Status (*can_implement)(const GemmArgs& args);
   /// Enqueues D = A·B^T on `stream` and returns without waiting. Checks can_implement first. Allocates
   /// nothing, so it can be captured into a CUDA graph. One exception: the first launch of version 10 or later
-  /// on a device finds out where clusters run, for which it allocates, runs small kernels and waits for them,
-  /// also while a stream captures (find_cluster_placement).
+  /// on a device finds out where clusters run, for which it runs small kernels and waits for them, also while a
+  /// stream captures (known_cluster_placement).
   Status (*launch)(const GemmArgs& args, cudaStream_t stream);
 };
 

@@ -2,18 +2,24 @@
 """Profiles kernel versions with NVIDIA Nsight Compute (ncu) and writes what the GPU's counters say of each.
 
     tools/profile.py [--matmul build/release/matmul] [--out profiles/<gpu>] [--shape MxNxK] [--ncu PATH] VERSION...
+    tools/profile.py --overview-only --out profiles/<gpu>
 
 A VERSION is a number of the ladder, such as 7, or a range, such as 4-8. Each is run once under ncu, for one launch of
-its gemm_kernel, at 8192x8192x8192 unless --shape says otherwise. Version 7 becomes v07.csv, with every metric as ncu
-gave it (metric,unit,value), and v07.md, a table to read. The files of a version are written only when its profile is
-complete; until then those of an earlier run stay as they are.
+its gemm_kernel, at 8192x8192x8192 unless --shape says otherwise. Version 7 becomes v07.csv (metric,unit,value), which
+names GPU, driver, commit, shape, date and command before every metric as ncu gave it, and v07.md, a table to read. The
+files of a version are written only when its profile is complete; until then those of an earlier run stay as they are.
 
-Exit status: 0 all profiles were written; 1 ncu or the program under it failed; 2 bad input, or a machine that cannot
-profile.
+Once all are profiled, overview.md sets every version that has a CSV in the folder side by side, those of earlier runs
+too; a run that fails leaves it as it was. --overview-only writes it from the CSVs alone and needs no GPU. A CSV in the
+folder that is not what this program writes is refused before anything is run or written, unless the run replaces it.
+
+Exit status: 0 all files were written; 1 ncu or the program under it failed, or a CSV in the folder is refused; 2 bad
+input, or a machine that cannot profile.
 """
 
 import argparse
 import csv
+import datetime
 import errno
 import glob
 import io
@@ -31,6 +37,11 @@ DEFAULT_MATMUL = ROOT / "build/release/matmul"
 DEFAULT_SHAPE = "8192x8192x8192"
 NCU_PATTERNS = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 NOT_AVAILABLE = "n/a"
+OVERVIEW_NAME = "overview.md"
+
+CSV_COLUMNS = ["metric", "unit", "value"]
+# The rows before the metrics, so that no figure is without its GPU and commit.
+PROVENANCE = ("version", "name", "gpu", "driver", "commit", "shape", "date", "command")
 
 STALL_REASONS = (
     "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard",
@@ -51,7 +62,13 @@ DRAM_WRITTEN = "dram__bytes_write.sum"
 L2_SECTORS_READ = "lts__t_sectors_op_read.sum"
 L2_HIT_RATE = "lts__t_sector_hit_rate.pct"
 L2_TO_SM = "l1tex__m_xbar2l1tex_read_bytes.sum"
+# A counter of the LSU's data stage, which also counts arbitration against TMA and wgmma.
 STORE_BANK_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
+# These are counted by instruction, in instrumented SASS, where nothing else runs at the same time.
+STORES = "smsp__sass_inst_executed_op_shared_st.sum"
+STORE_BYTES = "smsp__sass_data_bytes_mem_shared_op_st.sum"
+STORE_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
+STMATRIX_BANK_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_stsm.sum"
 REGISTERS = "launch__registers_per_thread"
 DYNAMIC_SHARED_MEMORY = "launch__shared_mem_per_block_dynamic"
 CTAS = "launch__grid_size"
@@ -60,7 +77,7 @@ WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 
 METRICS = (
     TIME, CYCLES, CLOCK, TENSOR_PIPE, DRAM_READ, DRAM_WRITTEN, L2_SECTORS_READ, L2_HIT_RATE, L2_TO_SM,
-    STORE_BANK_CONFLICTS, REGISTERS, DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE,
+    STORE_BANK_CONFLICTS, STORES, STORE_BYTES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS, REGISTERS, DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE,
     *(stall_metric(reason) for reason in STALL_REASONS))
 
 SMALL_PREFIXES = {"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}
@@ -98,7 +115,7 @@ def refused(message):
 
 
 def failed(message):
-    """What ran under ncu, or ncu itself, did not give a profile."""
+    """What ran under ncu, or ncu itself, did not give a profile, or a CSV does not hold one."""
     return ProfileError(message, 1)
 
 
@@ -110,6 +127,10 @@ def parse_shape(text):
     if not re.fullmatch(r"[1-9][0-9]{0,9}(x[1-9][0-9]{0,9}){2}", text, re.ASCII):
         raise refused(f"'{text}' is no shape; type it as MxNxK, such as {DEFAULT_SHAPE}")
     return tuple(int(size) for size in text.split("x"))
+
+
+def shape_text(shape):
+    return "x".join(map(str, shape))
 
 
 def parse_versions(texts):
@@ -208,7 +229,7 @@ def read_ladder(matmul):
 def ncu_command(ncu, matmul, version, shape):
     return [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
             "--metrics", ",".join(METRICS), "-k", "regex:gemm_kernel", "--launch-count", "1",
-            matmul, str(version), "--shape", "x".join(map(str, shape)), "--no-verify", "--rounds", "1"]
+            matmul, str(version), "--shape", shape_text(shape), "--no-verify", "--rounds", "1"]
 
 
 def last_lines(output):
@@ -268,7 +289,7 @@ def parse_commit(output):
     return match[1] if match else "unknown"
 
 
-# --- The files ---------------------------------------------------------------------------------------------------
+# --- What is shown -----------------------------------------------------------------------------------------------
 
 
 def convert(reading, kind):
@@ -277,7 +298,8 @@ def convert(reading, kind):
     units = UNITS[kind]
     # Sizes come per thread or per block, as in register/thread.
     factor = units.get(unit, units.get(unit.partition("/")[0]))
-    return None if factor is None or text == NOT_AVAILABLE else float(text) * factor
+    number = as_number(text)
+    return None if factor is None or number is None else number * factor
 
 
 def time_text(seconds):
@@ -296,10 +318,46 @@ def percent_text(percent):
     return f"{percent:.1f} %"
 
 
-def cell(reading, kind, text_of):
-    """The reading by `text_of`; as ncu gave it where its unit is unknown, rather than a wrong number."""
-    value = convert(reading, kind)
-    return " ".join(filter(None, reversed(reading))) if value is None else text_of(value)
+def stall_text(number):
+    return f"{number:.2f}"
+
+
+# The kind of each metric that is shown, and how it is written.
+FORMATS = {
+    TIME: ("time", time_text),
+    CLOCK: ("frequency", lambda hertz: f"{hertz / 1e9:.3f} GHz"),
+    CYCLES: ("count", count_text),
+    TENSOR_PIPE: ("percent", percent_text),
+    DRAM_READ: ("bytes", bytes_text),
+    DRAM_WRITTEN: ("bytes", bytes_text),
+    L2_SECTORS_READ: ("count", lambda sectors: bytes_text(32 * sectors)),
+    L2_TO_SM: ("bytes", bytes_text),
+    L2_HIT_RATE: ("percent", percent_text),
+    STORE_BANK_CONFLICTS: ("count", count_text),
+    REGISTERS: ("count", count_text),
+    DYNAMIC_SHARED_MEMORY: ("bytes", lambda size: f"{size / 1024:.1f} KiB"),
+    CTAS: ("count", count_text),
+    THREADS: ("count", count_text),
+    WARPS_ACTIVE: ("percent", percent_text),
+}
+
+
+def cell(readings, metric):
+    """The reading by its format; as ncu gave it where its unit is unknown, rather than a wrong number."""
+    kind, text_of = FORMATS[metric]
+    value = convert(readings[metric], kind)
+    return " ".join(filter(None, reversed(readings[metric]))) if value is None else text_of(value)
+
+
+def store_conflicts_text(readings):
+    """Wavefronts of shared-memory stores and stmatrix beyond the least that they need, which is one an instruction, and
+    one for every 128 bytes."""
+    stores, wavefronts, stmatrix_conflicts = (
+        convert(readings[metric], "count") for metric in (STORES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS))
+    size = convert(readings[STORE_BYTES], "bytes")
+    if None in (stores, wavefronts, stmatrix_conflicts, size):
+        return NOT_AVAILABLE
+    return count_text(wavefronts - max(stores, size / 128) + stmatrix_conflicts)
 
 
 def speed_text(shape, seconds):
@@ -307,43 +365,74 @@ def speed_text(shape, seconds):
     return f"{2 * m * n * k / seconds / 1e12:.0f} TFLOP/s" if seconds else NOT_AVAILABLE
 
 
+def known_stalls(readings):
+    """(number, reason) of each reason that has a number, the largest first."""
+    numbers = [(as_number(readings[stall_metric(reason)][1]), reason) for reason in STALL_REASONS]
+    return sorted(((number, reason) for number, reason in numbers if number is not None), reverse=True)
+
+
 def stall_rows(readings):
     """The largest reasons, three to five: beyond the third only those that show in two decimals."""
-    numbers = [(as_number(readings[stall_metric(reason)][1]), reason) for reason in STALL_REASONS]
-    known = sorted(((number, reason) for number, reason in numbers if number is not None), reverse=True)
+    known = known_stalls(readings)
     shown = [pair for rank, pair in enumerate(known[:5]) if rank < 3 or pair[0] >= 0.005]
     if not shown:
         return [("average warps stalled per issue", NOT_AVAILABLE)]
-    return [(f"average warps stalled per issue: {reason}", f"{number:.2f}") for number, reason in shown]
+    return [(f"average warps stalled per issue: {reason}", stall_text(number)) for number, reason in shown]
+
+
+def largest_stall(readings):
+    known = known_stalls(readings)
+    if not known:
+        return NOT_AVAILABLE
+    number, reason = known[0]
+    return f"{reason} {stall_text(number)}"
 
 
 def table_rows(readings, shape):
     """(what, value) of each line."""
     m, n, k = shape
-
-    def row(what, metric, kind, text_of):
-        return what, cell(readings[metric], kind, text_of)
-
     return [
-        row("time", TIME, "time", time_text),
+        ("time", cell(readings, TIME)),
         ("speed under ncu", speed_text(shape, convert(readings[TIME], "time"))),
-        row("SM clock, true average", CLOCK, "frequency", lambda hertz: f"{hertz / 1e9:.3f} GHz"),
-        row("SM cycles", CYCLES, "count", count_text),
-        row("tensor pipe active", TENSOR_PIPE, "percent", percent_text),
-        row("read from DRAM", DRAM_READ, "bytes", bytes_text),
+        ("SM clock, true average", cell(readings, CLOCK)),
+        ("SM cycles", cell(readings, CYCLES)),
+        ("tensor pipe active", cell(readings, TENSOR_PIPE)),
+        ("read from DRAM", cell(readings, DRAM_READ)),
         ("A and B once, the least bytes to read", bytes_text(2 * (m * k + n * k))),
-        row("written to DRAM", DRAM_WRITTEN, "bytes", bytes_text),
-        row("read from L2 (sectors of 32 bytes)", L2_SECTORS_READ, "count", lambda sectors: bytes_text(32 * sectors)),
-        row("delivered from L2 to the SMs", L2_TO_SM, "bytes", bytes_text),
-        row("L2 hit rate", L2_HIT_RATE, "percent", percent_text),
-        row("bank conflicts of stores to shared memory", STORE_BANK_CONFLICTS, "count", count_text),
-        row("registers per thread", REGISTERS, "count", count_text),
-        row("dynamic shared memory per CTA", DYNAMIC_SHARED_MEMORY, "bytes", lambda size: f"{size / 1024:.1f} KiB"),
-        row("CTAs", CTAS, "count", count_text),
-        row("threads per CTA", THREADS, "count", count_text),
-        row("warps active, of what an SM can hold", WARPS_ACTIVE, "percent", percent_text),
+        ("written to DRAM", cell(readings, DRAM_WRITTEN)),
+        ("read from L2 (sectors of 32 bytes)", cell(readings, L2_SECTORS_READ)),
+        ("delivered from L2 to the SMs", cell(readings, L2_TO_SM)),
+        ("L2 hit rate", cell(readings, L2_HIT_RATE)),
+        ("bank conflicts of stores to shared memory, arbitration included", cell(readings, STORE_BANK_CONFLICTS)),
+        ("bank conflicts of the same, by instruction", store_conflicts_text(readings)),
+        ("registers per thread", cell(readings, REGISTERS)),
+        ("dynamic shared memory per CTA", cell(readings, DYNAMIC_SHARED_MEMORY)),
+        ("CTAs", cell(readings, CTAS)),
+        ("threads per CTA", cell(readings, THREADS)),
+        ("warps active, of what an SM can hold", cell(readings, WARPS_ACTIVE)),
         *stall_rows(readings),
     ]
+
+
+OVERVIEW_METRICS = {
+    "time": TIME,
+    "SM clock": CLOCK,
+    "SM cycles": CYCLES,
+    "tensor pipe active": TENSOR_PIPE,
+    "read from DRAM": DRAM_READ,
+    "read from L2": L2_SECTORS_READ,
+    "delivered from L2 to the SMs": L2_TO_SM,
+    "registers per thread": REGISTERS,
+    "dynamic shared memory": DYNAMIC_SHARED_MEMORY,
+}
+
+
+def overview_row(origin, readings, fields):
+    """The cells of a version; `fields` are those of its provenance to show beside its commit."""
+    link = f"[{origin['version']} {origin['name']}]({file_stem(origin['version'])}.md)"
+    cells = [cell(readings, metric) for metric in OVERVIEW_METRICS.values()]
+    return [link, *(origin[field] for field in fields), *cells, store_conflicts_text(readings), largest_stall(readings),
+            origin["commit"]]
 
 
 def folded(command, width=100):
@@ -362,17 +451,88 @@ def folded(command, width=100):
     return "\\\n".join(lines).rstrip()
 
 
+def markdown_line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
 def markdown_text(title, sentence, command, rows):
     lines = [f"# {title}", "", sentence, "", "```sh", folded(command), "```", "", "| what | value |", "| --- | ---: |"]
-    return "\n".join(lines + [f"| {what} | {value} |" for what, value in rows]) + "\n"
+    return "\n".join(lines + [markdown_line(row) for row in rows]) + "\n"
 
 
-def csv_text(readings):
+def overview_text(profiles):
+    """The Markdown of (origin, readings) of each version."""
+    first, _ = profiles[0]
+    sentence = "One launch of each version"
+    columns = {}
+    for field, column, phrase in (("shape", "shape", "at"), ("gpu", "GPU", "on one")):
+        if all(origin[field] == first[field] for origin, _ in profiles):
+            sentence += f" {phrase} {first[field]}"
+        else:
+            columns[column] = field
+    sentence += "; generated by tools/profile.py from the CSV files beside it, which name driver, date and command too."
+    header = ["version", *columns, *OVERVIEW_METRICS, "bank conflicts of stores, by instruction",
+              "largest stall reason, average warps stalled per issue", "commit"]
+    alignment = ["---"] * (1 + len(columns)) + ["---:"] * (len(OVERVIEW_METRICS) + 1) + ["---"] * 2
+    rows = [overview_row(origin, readings, columns.values()) for origin, readings in profiles]
+    return "\n".join(["# Overview", "", sentence, "", *map(markdown_line, (header, alignment, *rows))]) + "\n"
+
+
+# --- The files ---------------------------------------------------------------------------------------------------
+
+
+def file_stem(version):
+    """Version 7, a number or as text, becomes v07."""
+    return f"v{str(version).zfill(2)}"
+
+
+def csv_text(origin, readings):
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("metric", "unit", "value"))
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows((what, "", origin[what]) for what in PROVENANCE)
     writer.writerows((metric, unit, value) for metric, (unit, value) in readings.items())
     return file.getvalue()
+
+
+def flaw_of(rows, stem):
+    """Why the rows of the CSV `stem` are not what csv_text writes; None if they are."""
+    if rows[:1] != [CSV_COLUMNS] or any(len(row) != len(CSV_COLUMNS) for row in rows):
+        return f"does not have the columns {','.join(CSV_COLUMNS)} throughout"
+    values = {what: value for what, _, value in rows[1:]}
+    if len(values) < len(rows) - 1:
+        return "names a row twice"
+    for what in (*PROVENANCE, *METRICS):
+        if not values.get(what):
+            return f"does not say {what}"
+    for metric in METRICS:
+        if values[metric] != NOT_AVAILABLE and as_number(values[metric]) is None:
+            return f"has '{values[metric]}', which is no number, as {metric}"
+    if file_stem(values["version"]) != stem:
+        return f"is of version {values['version']}"
+    return None
+
+
+def read_profile(path):
+    """{what: value} of PROVENANCE, and {metric: (unit, text)}."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise failed(f"{path} cannot be read: {error}") from error
+    flaw = flaw_of(rows, path.stem)
+    if flaw:
+        raise failed(f"{path} {flaw}; profile that version anew, or remove the file")
+    readings = {metric: (unit, text) for metric, unit, text in rows[1:]}
+    return {what: readings.pop(what)[1] for what in PROVENANCE}, readings
+
+
+def read_profiles(out, left_out=()):
+    """read_profile of each version in the folder, ascending, but of those left out."""
+    paths = [path for path in out.glob("v*.csv") if re.fullmatch("v[0-9]{2,}", path.stem)]
+    skipped = [file_stem(version) for version in left_out]
+    return [read_profile(path) for path in sorted(paths, key=lambda path: int(path.stem[1:]))
+            if path.stem not in skipped]
 
 
 def replace_files(texts):
@@ -394,18 +554,31 @@ def replace_files(texts):
 def profile_version(version, name, shape, ncu, matmul, gpu, driver, out):
     what = f"version {version} ({name})"
     command = ncu_command(ncu, matmul, version, shape)
+    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     print(f"profile.py: {what}: running ncu", file=sys.stderr)
     output = run_ncu(command, what)
     readings = parse_readings(output, what)
-    sentence = (f"One launch at {'x'.join(map(str, shape))} on one {gpu}, driver {driver}, at commit "
-                f"{parse_commit(output)}, by")
-    stem = f"v{version:02}"
+    commit = parse_commit(output)
+    origin = {"version": version, "name": name, "gpu": gpu, "driver": driver, "commit": commit,
+              "shape": shape_text(shape), "date": date, "command": shlex.join(command)}
+    sentence = f"One launch at {shape_text(shape)} on one {gpu}, driver {driver}, at commit {commit}, by"
+    stem = file_stem(version)
     markdown = markdown_text(f"{stem} {name}", sentence, command, table_rows(readings, shape))
-    replace_files({out / f"{stem}.csv": csv_text(readings), out / f"{stem}.md": markdown})
+    replace_files({out / f"{stem}.csv": csv_text(origin, readings), out / f"{stem}.md": markdown})
     print(out / f"{stem}.md")
 
 
+def write_overview(out):
+    profiles = read_profiles(out)
+    if not profiles:
+        raise refused(f"there is no vNN.csv in {out} to give an overview of")
+    replace_files({out / OVERVIEW_NAME: overview_text(profiles)})
+    print(out / OVERVIEW_NAME)
+
+
 def profile_all(arguments):
+    if not arguments.versions:
+        raise refused("there is no VERSION to profile; type a number of the ladder, such as 7, or a range, such as 4-8")
     shape = parse_shape(arguments.shape)
     ranges = parse_versions(arguments.versions)
     matmul = find_matmul(arguments.matmul)
@@ -414,21 +587,37 @@ def profile_all(arguments):
     ncu = find_ncu(arguments.ncu)
     gpu, driver = gpu_and_driver()
     out = arguments.out or ROOT / "profiles" / folder_name(gpu)
-    # Before the first run under ncu, so that nobody waits for a folder that cannot be written to.
+    # Before the first run under ncu, so that nobody waits for a folder that cannot be written to, or for an overview
+    # that another version's CSV makes impossible.
     out.mkdir(parents=True, exist_ok=True)
+    read_profiles(out, left_out=versions)
     for version in versions:
         profile_version(version, ladder[version], shape, ncu, matmul, gpu, driver, out)
+    write_overview(out)
+
+
+def overview_only(arguments):
+    if arguments.versions:
+        raise refused("--overview-only profiles nothing; leave out the VERSION")
+    if arguments.out is None:
+        raise refused("--overview-only needs --out, the folder of the CSVs")
+    write_overview(arguments.out)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("versions", nargs="+", metavar="VERSION", help="a number of the ladder, or a range, as 4-8")
+    parser.add_argument("versions", nargs="*", metavar="VERSION", help="a number of the ladder, or a range, as 4-8")
     parser.add_argument("--matmul", type=pathlib.Path, default=DEFAULT_MATMUL, help="default: build/release/matmul")
     parser.add_argument("--out", type=pathlib.Path, help="folder of the files (default: profiles/<gpu>)")
     parser.add_argument("--shape", default=DEFAULT_SHAPE, metavar="MxNxK", help=f"default: {DEFAULT_SHAPE}")
     parser.add_argument("--ncu", metavar="PATH", help="default: from PATH, a CUDA toolkit or Nsight Compute's folder")
+    parser.add_argument("--overview-only", action="store_true", help=f"write {OVERVIEW_NAME} from the CSVs in --out")
+    arguments = parser.parse_args()
     try:
-        profile_all(parser.parse_args())
+        if arguments.overview_only:
+            overview_only(arguments)
+        else:
+            profile_all(arguments)
     except ProfileError as error:
         print(f"profile.py: {error}", file=sys.stderr)
         return error.exit_status

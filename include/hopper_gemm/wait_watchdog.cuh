@@ -18,12 +18,11 @@ class BasicWaitWatchdog {
 
   /// role: a string literal, who waits. stage, parity: of the barrier's ring, and of the phase that it waits
   /// for.
-  __device__ __forceinline__ BasicWaitWatchdog(const char* role, int stage, cuda::std::uint32_t parity,
-                                               cuda::std::uint64_t timeout_ns = kTimeoutNs)
-      : role_(role), stage_(stage), parity_(parity), timeout_ns_(timeout_ns) {}
+  __device__ __forceinline__ BasicWaitWatchdog(const char* role, int stage, cuda::std::uint32_t parity)
+      : role_(role), stage_(stage), parity_(parity) {}
 
   __device__ __forceinline__ void check() {
-    if (deadline_ == 0) deadline_ = ptx::globaltimer() + timeout_ns_;
+    if (deadline_ == 0) deadline_ = ptx::globaltimer() + kTimeoutNs;
     if (ptx::globaltimer() < deadline_) return;
     printf("hang: %s waits at stage %d for the phase of parity %u (CTA %u, thread %u)\n", role_, stage_,
            parity_, blockIdx.x, threadIdx.x);
@@ -34,7 +33,6 @@ class BasicWaitWatchdog {
   const char* role_;
   int stage_;
   cuda::std::uint32_t parity_;
-  cuda::std::uint64_t timeout_ns_;
   cuda::std::uint64_t deadline_ = 0;
 };
 

@@ -160,11 +160,12 @@ class Verification {
   std::array<DeviceBuffer<std::uint16_t>, kNumRuns> d_;
 };
 
-Status verify_with(Verification& verification, std::span<const VerifyTarget> targets,
+Status verify_with(Verification& verification, std::span<const VerifyTarget> targets, bool integers_only,
                    std::vector<VerifyReport>* reports) {
   HG_RETURN_IF_ERROR(verification.allocate());
   std::vector<std::string> faults(targets.size());
   for (const DataKind kind : {DataKind::Integers, DataKind::Normal}) {
+    if (kind == DataKind::Normal && integers_only) continue;
     HG_RETURN_IF_ERROR(verification.prepare(kind));
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (!faults[i].empty()) continue;
@@ -191,7 +192,7 @@ Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targ
                       const VerifyOptions& options, std::vector<VerifyReport>* reports) {
   reports->assign(targets.size(), {.verified = false, .detail = "verification did not come to an end"});
   auto verification = std::make_unique<Verification>(shape, options);
-  const Status status = verify_with(*verification, targets, reports);
+  const Status status = verify_with(*verification, targets, options.integers_only, reports);
   // Freeing GPU memory waits for the kernels that may use it: for one that hangs, forever.
   if (status.code() == StatusCode::Timeout) static_cast<void>(verification.release());
   return status;

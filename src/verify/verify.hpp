@@ -28,6 +28,7 @@ struct VerifyReport {
 struct VerifyOptions {
   std::uint64_t seed = 0;
   double timeout_seconds = 30;  ///< for each launch; beyond it the kernel is taken to hang
+  bool integers_only = false;   ///< leave out the second step, and with it cuBLAS
 };
 
 /// GPU memory that verify_targets allocates, in bytes.
@@ -37,8 +38,7 @@ std::int64_t verify_required_bytes(const GemmShape& shape);
 ///
 /// 1. Sparse integers whose results are exact in bf16: every element must have exactly the right value.
 /// 2. N(0, 1) data: every element within one bf16 rounding plus twice the worst error that cuBLAS makes with
-/// fp32
-///    output on the same operands (which is itself held to a bound).
+///    fp32 output on the same operands (which is itself held to a bound).
 /// In both, A, B and D have padded rows, the padding of A and B is NaN, D is poisoned with NaN, everything
 /// around its elements is guarded, and two runs must agree in every bit.
 ///

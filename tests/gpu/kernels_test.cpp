@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <tuple>
-#include <vector>
 
+#include "benchmark/shapes.hpp"
+#include "expect_verified.hpp"
 #include "registry.hpp"
 #include "require_hopper.hpp"
 #include "verify/verify.hpp"
@@ -21,10 +20,6 @@ constexpr GemmShape kShapes[] = {
     {64, 64, 64},     {128, 128, 128}, {128, 256, 64},   {128, 256, 192},    {128, 256, 256},
     {256, 512, 320},  {128, 256, 384}, {384, 768, 4096}, {1752, 1000, 1000}, {2048, 2048, 2048},
 };
-
-std::string shape_name(const GemmShape& shape) {
-  return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
-}
 
 using Param = std::tuple<KernelInfo, GemmShape>;
 
@@ -43,20 +38,11 @@ TEST_P(HopperLadder, MatchesTheFp64Product) {
     GTEST_SKIP() << "needs " << verify_required_bytes(shape) << " bytes of GPU memory, free are "
                  << free_bytes;
   }
-  const std::vector<VerifyTarget> targets = {{std::string(kernel.name), kernel.launch}};
-  std::vector<VerifyReport> reports;
-  const Status status = verify_targets(shape, targets, {.seed = 20260101, .timeout_seconds = 20}, &reports);
-  if (status.code() == StatusCode::Timeout) {
-    // The kernel never ends, and no later CUDA call would return.
-    std::fprintf(stderr, "%s\n", status.message().c_str());
-    std::_Exit(EXIT_FAILURE);
-  }
-  ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(reports.at(0).verified) << reports.at(0).detail;
+  expect_verified(kernel, shape);
 }
 
 std::string param_name(const testing::TestParamInfo<Param>& param) {
-  return std::string(std::get<0>(param.param).name) + "_" + shape_name(std::get<1>(param.param));
+  return std::string(std::get<0>(param.param).name) + "_" + to_string(std::get<1>(param.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(LargeShapes, HopperLadder,

@@ -225,13 +225,11 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
   int num_clusters = 0;
   HG_RETURN_IF_ERROR(max_active_clusters(gemm_kernel, Config::kClusterM, Config::kNumThreads,
                                          sizeof(SharedStorage), &num_clusters));
-  GpcOfCluster placement;
-  HG_RETURN_IF_ERROR(find_cluster_placement(&placement));
   const TileGrid grid = make_tile_grid(args.shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
   const int workers = even_waves(grid.num_tiles(), std::min(num_clusters, ClusterPositions::kMaxClusters));
   return launch_persistent(gemm_kernel, grid.num_tiles(), workers, Config::kClusterM, Config::kNumThreads,
                            sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b, tensor_map_d, args.d,
-                           args.ldd, args.shape, positions_by_gpc(placement, workers));
+                           args.ldd, args.shape, positions_by_gpc(known_cluster_placement(), workers));
 }
 
 }  // namespace hopper_gemm::v10
