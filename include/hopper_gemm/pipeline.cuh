@@ -40,10 +40,10 @@ struct Pipeline {
   /// the copies to complete on. Threads: one of each CTA.
   __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state) {
     const cuda::std::uint32_t parity = state.phase ^ 1;
-    WaitWatchdog watchdog("producer", state.stage, parity);
     if constexpr (kClusterSize == 1) {
-      while (!ptx::mbarrier_try_wait_parity(empty(state.stage), parity)) watchdog.check();
+      watched_wait(empty(state.stage), parity, "producer", state.stage);
     } else {
+      WaitWatchdog watchdog("producer", state.stage, parity);
       while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();
     }
     ptx::mbarrier_arrive_expect_tx(full(state.stage), kStageBytes);
@@ -52,8 +52,7 @@ struct Pipeline {
 
   /// Waits until all bytes of the stage have landed. Threads: all that read it, or start a wgmma that does.
   __device__ __forceinline__ void consumer_wait(State state) {
-    WaitWatchdog watchdog("consumer", state.stage, state.phase);
-    while (!ptx::mbarrier_try_wait_parity(full(state.stage), state.phase)) watchdog.check();
+    watched_wait(full(state.stage), state.phase, "consumer", state.stage);
   }
 
   /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be

@@ -33,36 +33,27 @@ struct TileQueue {
 
   /// Waits for a free slot and puts `tile` there. Threads: the scheduler thread.
   __device__ __forceinline__ void send(State state, TileCoord tile) {
-    wait(&empty_barrier[state.stage], state.phase ^ 1, "scheduler", state);
+    watched_wait(ptx::smem_addr(&empty_barrier[state.stage]), state.phase ^ 1, "scheduler", state.stage);
     tiles[state.stage] = tile;
     ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
   }
 
   /// Waits for the next tile. Threads: a reader that is one thread.
   __device__ __forceinline__ TileCoord receive(State state) {
-    const TileCoord tile = peek(state);
+    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
+                 state.stage);
+    const TileCoord tile = tiles[state.stage];
     ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
     return tile;
   }
 
-  /// Waits for the next tile. Threads: a reader that is a warp, converged.
+  /// Waits for the next tile, which the first lane receives for all. Threads: a reader that is a warp,
+  /// converged.
   __device__ __forceinline__ TileCoord receive_as_warp(State state, int lane) {
-    const TileCoord tile = peek(state);
-    __syncwarp();  // all lanes have read before one of them says so
-    if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
-    return tile;
-  }
-
- private:
-  __device__ __forceinline__ TileCoord peek(State state) {
-    wait(&full_barrier[state.stage], state.phase, "reader of the tile queue", state);
-    return tiles[state.stage];
-  }
-
-  __device__ __forceinline__ static void wait(const cuda::std::uint64_t* bar, cuda::std::uint32_t parity,
-                                              const char* role, State state) {
-    WaitWatchdog watchdog(role, state.stage, parity);
-    while (!ptx::mbarrier_try_wait_parity(ptx::smem_addr(bar), parity)) watchdog.check();
+    constexpr unsigned kWholeWarp = 0xffffffff;
+    TileCoord tile{};
+    if (lane == 0) tile = receive(state);
+    return {__shfl_sync(kWholeWarp, tile.m, 0), __shfl_sync(kWholeWarp, tile.n, 0)};
   }
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/mbarrier.cuh>
 #include <ptx/special_registers.cuh>
 
 #ifndef __CUDACC_RTC__
@@ -49,5 +51,12 @@ using WaitWatchdog = BasicWaitWatchdog<true>;
 #else
 using WaitWatchdog = BasicWaitWatchdog<false>;
 #endif
+
+/// Waits for the phase of that parity, as mbarrier_try_wait_parity does. role, stage: see BasicWaitWatchdog.
+__device__ __forceinline__ void watched_wait(ptx::SmemAddr bar, cuda::std::uint32_t parity, const char* role,
+                                             int stage) {
+  WaitWatchdog watchdog(role, stage, parity);
+  while (!ptx::mbarrier_try_wait_parity(bar, parity)) watchdog.check();
+}
 
 }  // namespace hopper_gemm
