@@ -1,25 +1,12 @@
 #pragma once
 
-#include <cuda/std/cstdint>
-#include <ptx/address.cuh>
-
 #include "hopper_gemm/ceil_div.hpp"
+#include "hopper_gemm/dynamic_shared_memory.cuh"
 
 namespace hopper_gemm {
 
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kRegistersPerSm = 64 * 1024;  // 32-bit; sm_80 to sm_90
-
-/// The launch's dynamic shared memory, viewed as a `Storage`. No constructor runs.
-/// The 128-byte swizzle counts from 1024-byte boundaries, so a block that the driver placed elsewhere would
-/// give wrong products: it traps instead. Threads: any.
-template <typename Storage>
-__device__ __forceinline__ Storage& dynamic_shared_storage() {
-  static_assert(alignof(Storage) == 1024, "swizzled tiles need 1024-byte aligned storage");
-  extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
-  if (ptx::smem_addr(dynamic_shared_memory).value % alignof(Storage) != 0) __trap();
-  return *reinterpret_cast<Storage*>(dynamic_shared_memory);
-}
 
 }  // namespace hopper_gemm

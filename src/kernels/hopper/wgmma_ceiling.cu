@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 
 #include <cuda/std/cstdint>
+#include <ptx/address.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/wgmma.cuh>
 

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <ptx/address.cuh>
+
+namespace hopper_gemm {
+
+/// The launch's dynamic shared memory, viewed as a `Storage`. No constructor runs.
+/// The 128-byte swizzle counts from 1024-byte boundaries, so a block that the driver placed elsewhere would
+/// give wrong products: it traps instead. Threads: any.
+template <typename Storage>
+__device__ __forceinline__ Storage& dynamic_shared_storage() {
+  static_assert(alignof(Storage) == 1024, "swizzled tiles need 1024-byte aligned storage");
+  extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
+  if (ptx::smem_addr(dynamic_shared_memory).value % alignof(Storage) != 0) __trap();
+  return *reinterpret_cast<Storage*>(dynamic_shared_memory);
+}
+
+}  // namespace hopper_gemm

@@ -1,0 +1,398 @@
+// The functions of device_api.hpp that say where a thread is, and those that let threads wait for each other.
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+
+#include "emulator/machine.hpp"
+
+#define HG_ENTER() machine.enter(__builtin_return_address(0))
+
+namespace hopper_gemm::emulator {
+namespace {
+
+constexpr std::int64_t kMaxBytes = (1 << 20) - 1;  // that a phase can wait for (PTX ISA "mbarrier")
+constexpr std::uint32_t kMaxCount = (1U << 20) - 1;
+constexpr std::uint32_t kMbarrierBytes = 8;
+
+SharedPlace mbarrier_place(std::uint32_t address, const char* what) {
+  const SharedPlace place = place_of(address, kMbarrierBytes, what);
+  if (place.address % kMbarrierBytes != 0) {
+    machine.fail(fmt::format("{} at {:#x}, which is not 8-byte aligned", what, place.address));
+  }
+  return place;
+}
+
+Mbarrier& live_mbarrier(const SharedPlace& place, const char* what) {
+  const auto found = place.cta->mbarriers.find(place.address);
+  if (found == place.cta->mbarriers.end()) {
+    machine.fail(fmt::format("{} at {:#x} of CTA {}, where no mbarrier was initialised", what, place.address,
+                             place.cta->index.x));
+  }
+  return found->second;
+}
+
+void complete_if_done(Cta* cta, std::uint32_t address, Mbarrier* barrier) {
+  if (barrier->pending > 0 || barrier->bytes != 0) return;
+  ++barrier->phase;
+  barrier->pending = barrier->count;
+  if (Trace* const trace = machine.trace()) {
+    trace->events.push_back({machine.now(), machine.now(), cta->index.x, "mbarriers",
+                             fmt::format("phase {} ends at {:#x}", barrier->phase - 1, address), ""});
+  }
+  machine.wake(&barrier->waiting);
+}
+
+void check_bytes(const Cta& cta, std::uint32_t address, const Mbarrier& barrier) {
+  if (barrier.bytes > kMaxBytes || barrier.bytes < -kMaxBytes) {
+    machine.fail(fmt::format("the transaction count of an mbarrier leaves its range: {}",
+                             describe_mbarrier(cta, address)));
+  }
+}
+
+bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
+          const std::function<bool(const Mbarrier&)>& done) {
+  const SharedPlace place = mbarrier_place(address, "a wait for an mbarrier");
+  Mbarrier& barrier = live_mbarrier(place, "a wait for an mbarrier");
+  if (barrier.initializer != current && barrier.initializer->cta != current->cta) {
+    machine.fail("a wait for another CTA's mbarrier: threads wait in their own shared memory only");
+  }
+  if (done(barrier)) return true;
+  // Even the wait that suspends may come back without the phase being over.
+  constexpr std::uint32_t kEarlyReturn = 8000;
+  if (kind == FirstWait::Tests || machine.random().chance(kEarlyReturn)) {
+    machine.enter(current->pc);
+    return false;
+  }
+  current->barrier_address = place.address;
+  current->awaited_parity = parity;
+  const std::uint64_t begin = machine.now();
+  while (!done(barrier)) machine.block(&barrier.waiting, "an mbarrier's phase");
+  if (Trace* const trace = machine.trace(); trace != nullptr && current->number % kWarpgroupSize == 0) {
+    trace->events.push_back(
+        {begin, machine.now(), current->cta->index.x, fmt::format("warpgroup {}", current->warpgroup->number),
+         fmt::format("wait {:#x}", place.address),
+         current->role == nullptr ? "" : fmt::format("{} stage {}", current->role, current->stage)});
+  }
+  return true;
+}
+
+// All lanes of `mask` meet; the last one to come does `effect`.
+template <typename Effect>
+void meet(const char* what, std::uint32_t mask, Effect effect) {
+  Warp& warp = *current->warp;
+  const std::uint32_t lane_bit = 1U << (current->number % kWarpSize);
+  if ((mask & lane_bit) == 0)
+    machine.fail(fmt::format("{} by a lane that its mask {:#x} leaves out", what, mask));
+  if (warp.arrived == 0) {
+    warp.what = what;
+    warp.mask = mask;
+    warp.pc = current->pc;
+  } else if (std::string_view(warp.what) != what || warp.mask != mask || (warp.arrived & lane_bit) != 0) {
+    machine.fail(fmt::format("the warp has diverged: {} (mask {:#x}) here, {} (mask {:#x}) at {}", what, mask,
+                             warp.what, warp.mask, where(warp.pc)));
+  }
+  warp.arrived |= lane_bit;
+  if (warp.arrived == mask) {
+    effect();
+    warp.arrived = 0;
+    ++warp.generation;
+    machine.wake(&warp.waiting);
+    return;
+  }
+  const std::uint64_t generation = warp.generation;
+  while (warp.generation == generation) machine.block(&warp.waiting, what);
+}
+
+void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
+  if (barrier->arrived == 0) {
+    barrier->expected = threads;
+  } else if (barrier->expected != threads) {
+    machine.fail(fmt::format("barrier {} is used for {} threads here, and for {} by those who came before",
+                             id, threads, barrier->expected));
+  }
+  if (++barrier->arrived < barrier->expected) return;
+  barrier->arrived = 0;
+  ++barrier->generation;
+  machine.wake(&barrier->waiting);
+}
+
+NamedBarrier* named_barrier(std::uint32_t id, std::uint32_t threads) {
+  if (id >= current->cta->named.size())
+    machine.fail(fmt::format("barrier {} does not exist: there are 16", id));
+  if (threads == 0 || threads % kWarpSize != 0) {
+    machine.fail(fmt::format("a barrier for {} threads, which are not whole warps", threads));
+  }
+  return &current->cta->named[id];
+}
+
+}  // namespace
+
+const Index3& thread_index() { return current->index; }
+const Index3& block_index() { return current->cta->index; }
+const Index3& block_extent() { return machine.block_extent(); }
+const Index3& grid_extent() { return machine.grid(); }
+std::uint32_t cluster_rank() { return current->cta->rank; }
+std::uint32_t cluster_size() { return static_cast<std::uint32_t>(current->cta->cluster->ctas.size()); }
+std::uint64_t elapsed_steps() { return machine.now(); }
+
+void trap(const char* what) {
+  HG_ENTER();
+  machine.fail(what);
+}
+
+unsigned char* dynamic_shared_memory() { return current->cta->shared; }
+std::uint32_t dynamic_shared_memory_size() { return machine.shared_bytes(); }
+
+std::uint32_t shared_address(const void* pointer) {
+  const auto offset = static_cast<const unsigned char*>(pointer) - current->cta->shared;
+  if (offset < 0 || offset > static_cast<std::ptrdiff_t>(machine.shared_bytes())) {
+    HG_ENTER();
+    machine.fail("the shared address of a pointer that does not point into the CTA's dynamic shared memory");
+  }
+  return kSharedWindow + static_cast<std::uint32_t>(offset);
+}
+
+std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank) {
+  if (rank >= cluster_size()) {
+    HG_ENTER();
+    machine.fail(fmt::format("mapa of CTA {} in a cluster of {}", rank, cluster_size()));
+  }
+  return address | (rank + 1) << kRankShift;
+}
+
+std::uint32_t rank_of(std::uint32_t cluster_address) {
+  const std::uint32_t rank_plus_one = cluster_address >> kRankShift;
+  return rank_plus_one == 0 ? cluster_rank() : rank_plus_one - 1;
+}
+
+void sync_cta() {
+  HG_ENTER();
+  NamedBarrier& barrier = current->cta->named[0];
+  const std::uint64_t generation = barrier.generation;
+  arrive_at(&barrier, 0, static_cast<std::uint32_t>(current->cta->live));
+  while (barrier.generation == generation) machine.block(&barrier.waiting, "__syncthreads()");
+}
+
+void named_barrier_sync(std::uint32_t id, std::uint32_t threads) {
+  HG_ENTER();
+  NamedBarrier* const barrier = named_barrier(id, threads);
+  const std::uint64_t generation = barrier->generation;
+  arrive_at(barrier, id, threads);
+  while (barrier->generation == generation) machine.block(&barrier->waiting, "a named barrier");
+}
+
+void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
+  HG_ENTER();
+  arrive_at(named_barrier(id, threads), id, threads);
+}
+
+void sync_warp(std::uint32_t mask) {
+  HG_ENTER();
+  meet("__syncwarp()", mask, [] {});
+}
+
+std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) {
+  HG_ENTER();
+  Warp& warp = *current->warp;
+  const int lane = current->number % kWarpSize;
+  warp.values[static_cast<std::size_t>(lane)] = value;
+  meet("__shfl_sync()", mask, [&] { warp.results = warp.values; });
+  return warp.results[static_cast<std::size_t>(source_lane % kWarpSize)];
+}
+
+bool elect(std::uint32_t mask) {
+  HG_ENTER();
+  meet("elect.sync", mask, [] {});
+  return current->number % kWarpSize == std::countr_zero(mask);
+}
+
+void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matrices, bool transpose) {
+  HG_ENTER();
+  constexpr std::uint32_t kRowBytes = 16;
+  constexpr int kRows = 8;
+  Warp& warp = *current->warp;
+  const int lane = current->number % kWarpSize;
+  for (int i = 0; i < matrices; ++i) {
+    warp.registers[static_cast<std::size_t>(lane)][static_cast<std::size_t>(i)] = registers[i];
+  }
+  const bool gives_row = lane < kRows * matrices;
+  if (gives_row) {
+    const SharedPlace place = place_of(row, kRowBytes, "a row of stmatrix");
+    if (place.address % kRowBytes != 0) {
+      machine.fail(
+          fmt::format("stmatrix stores a row at {:#x}, which is not 16-byte aligned", place.address));
+    }
+    warp.values[static_cast<std::size_t>(lane)] = place.address;
+  }
+  // Every lane answers for the row whose address it gives: all are to fence anyway.
+  meet("stmatrix", 0xffffffffU, [] {});
+  if (!gives_row) return;
+  const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
+  const auto matrix = static_cast<std::size_t>(lane / kRows);
+  unsigned char* const destination = current->cta->shared + (address - kSharedWindow);
+  for (int column = 0; column < kRows; ++column) {
+    const int r = transpose ? column : lane % kRows;
+    const int c = transpose ? lane % kRows : column;
+    const std::uint32_t pair = warp.registers[static_cast<std::size_t>(r * 4 + c / 2)][matrix];
+    const auto element = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
+    note_shared_write(destination + column * 2, sizeof(element));
+    __builtin_memcpy(destination + column * 2, &element, sizeof(element));
+  }
+  // Nobody goes on to change registers that others still store.
+  meet("stmatrix", 0xffffffffU, [] {});
+}
+
+void cluster_barrier_arrive() {
+  HG_ENTER();
+  if (current->cluster_arrived)
+    machine.fail("barrier.cluster.arrive twice without a barrier.cluster.wait between");
+  Cluster& cluster = *current->cta->cluster;
+  current->cluster_arrived = true;
+  current->cluster_generation = cluster.cluster_generation;
+  int live = 0;
+  for (const auto& cta : cluster.ctas) live += cta->live;
+  if (++cluster.cluster_arrived < live) return;
+  cluster.cluster_arrived = 0;
+  ++cluster.cluster_generation;
+  machine.wake(&cluster.waiting);
+}
+
+void cluster_barrier_wait() {
+  HG_ENTER();
+  if (!current->cluster_arrived)
+    machine.fail("barrier.cluster.wait without a barrier.cluster.arrive before it");
+  Cluster& cluster = *current->cta->cluster;
+  while (cluster.cluster_generation == current->cluster_generation) {
+    machine.block(&cluster.waiting, "the cluster barrier");
+  }
+  current->cluster_arrived = false;
+}
+
+void mbarrier_init(std::uint32_t address, std::uint32_t count) {
+  HG_ENTER();
+  const SharedPlace place = mbarrier_place(address, "mbarrier.init");
+  if (count == 0 || count > kMaxCount) machine.fail(fmt::format("mbarrier.init with a count of {}", count));
+  const auto [slot, is_new] = place.cta->mbarriers.try_emplace(place.address);
+  if (!is_new) machine.fail("mbarrier.init of a live mbarrier: mbarrier.inval it first");
+  Mbarrier& barrier = slot->second;
+  barrier.count = count;
+  barrier.pending = count;
+  barrier.initializer = current;
+  barrier.initialized_at = machine.tick();
+}
+
+void mbarrier_inval(std::uint32_t address) {
+  HG_ENTER();
+  const SharedPlace place = mbarrier_place(address, "mbarrier.inval");
+  if (!live_mbarrier(place, "mbarrier.inval").waiting.empty()) {
+    machine.fail("mbarrier.inval of a barrier that threads wait for");
+  }
+  place.cta->mbarriers.erase(place.address);
+}
+
+std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes) {
+  HG_ENTER();
+  const SharedPlace place = mbarrier_place(address, "an arrival");
+  if (place.cta->live == 0) {
+    machine.fail(fmt::format("an arrival at an mbarrier of CTA {}, which has ended", place.cta->index.x));
+  }
+  Mbarrier& barrier = live_mbarrier(place, "an arrival");
+  if (place.cta != current->cta && barrier.initialized_at > barrier.initializer->init_fence_at) {
+    machine.fail(
+        fmt::format("an arrival from another CTA at an mbarrier ({}) that was initialised without "
+                    "fence.mbarrier_init after it",
+                    describe_mbarrier(*place.cta, place.address)));
+  }
+  const std::uint64_t phase = barrier.phase;
+  barrier.bytes += expected_bytes;
+  check_bytes(*place.cta, place.address, barrier);
+  barrier.pending -= count;
+  if (barrier.pending < 0) {
+    machine.fail(fmt::format("more arrivals in a phase than the mbarrier counts: {}",
+                             describe_mbarrier(*place.cta, place.address)));
+  }
+  complete_if_done(place.cta, place.address, &barrier);
+  return phase;
+}
+
+void mbarrier_expect(std::uint32_t address, std::uint32_t bytes) {
+  HG_ENTER();
+  const SharedPlace place = mbarrier_place(address, "mbarrier.expect_tx");
+  Mbarrier& barrier = live_mbarrier(place, "mbarrier.expect_tx");
+  barrier.bytes += bytes;
+  check_bytes(*place.cta, place.address, barrier);
+}
+
+bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind) {
+  HG_ENTER();
+  return wait(address, kind, parity,
+              [parity](const Mbarrier& barrier) { return barrier.phase % 2 != parity; });
+}
+
+bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t phase, FirstWait kind) {
+  HG_ENTER();
+  return wait(address, kind, phase % 2, [phase](const Mbarrier& barrier) { return barrier.phase > phase; });
+}
+
+std::uint32_t mbarrier_pending(std::uint64_t) { trap("mbarrier.pending_count is not emulated"); }
+
+void mbarrier_complete(Cta* cta, std::uint32_t address, std::int64_t bytes) {
+  const auto found = cta->mbarriers.find(address);
+  if (found == cta->mbarriers.end()) {
+    machine.fail(fmt::format("bytes came for an mbarrier at {:#x} of CTA {}, where there is none", address,
+                             cta->index.x));
+  }
+  Mbarrier& barrier = found->second;
+  barrier.bytes -= bytes;
+  check_bytes(*cta, address, barrier);
+  complete_if_done(cta, address, &barrier);
+}
+
+void check_mbarrier_for_async(Cta* cta, std::uint32_t address) {
+  const Mbarrier& barrier = live_mbarrier({cta, address}, "a TMA copy completes");
+  if (barrier.initialized_at > barrier.initializer->init_fence_at) {
+    machine.fail(fmt::format(
+        "a TMA copy completes on an mbarrier ({}) that was initialised without fence.mbarrier_init "
+        "after it",
+        describe_mbarrier(*cta, address)));
+  }
+}
+
+std::string describe_mbarrier(const Cta& cta, std::uint32_t address) {
+  const auto found = cta.mbarriers.find(address);
+  if (found == cta.mbarriers.end()) return fmt::format("no mbarrier at {:#x}", address);
+  const Mbarrier& barrier = found->second;
+  // Neighbours with the same count are one ring, so that the position among them is the stage.
+  const auto alike = [&](std::uint32_t other) {
+    const auto neighbour = cta.mbarriers.find(other);
+    return neighbour != cta.mbarriers.end() && neighbour->second.count == barrier.count;
+  };
+  std::uint32_t first = address;
+  while (alike(first - kMbarrierBytes)) first -= kMbarrierBytes;
+  std::uint32_t last = address;
+  while (alike(last + kMbarrierBytes)) last += kMbarrierBytes;
+  return fmt::format(
+      "mbarrier {:#x} of CTA {}, number {} of {} side by side, in phase {} (parity {}), {} of {} "
+      "arrivals and {} bytes pending",
+      address, cta.index.x, (address - first) / kMbarrierBytes, (last - first) / kMbarrierBytes + 1,
+      barrier.phase, barrier.phase % 2, barrier.pending, barrier.count, barrier.bytes);
+}
+
+void fence_proxy_async() {
+  HG_ENTER();
+  current->proxy_fence_at = machine.tick();
+}
+
+void fence_mbarrier_init() {
+  HG_ENTER();
+  current->init_fence_at = machine.tick();
+}
+
+void describe_wait(const char* role, int stage, std::uint32_t) {
+  current->role = role;
+  current->stage = stage;
+}
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "emulator/api.hpp"
+
+// What the emulated device headers in include/ are made of: one function for each thing that an instruction
+// does. All are called by an emulated thread. Addresses are those of ptx/address.cuh: of the shared::cta window,
+// or of the shared::cluster window where a CTA's rank stands in the upper bits.
+namespace hopper_gemm {
+namespace emulator HG_EMULATOR_API {
+
+struct Index3 {
+  unsigned x, y, z;
+};
+
+const Index3& thread_index();
+const Index3& block_index();
+const Index3& block_extent();
+const Index3& grid_extent();
+std::uint32_t cluster_rank();
+std::uint32_t cluster_size();
+
+/// Steps that the scheduler has taken: the only clock there is.
+std::uint64_t elapsed_steps();
+
+/// Ends the launch with a report that says what is wrong, by whom and where.
+[[noreturn]] void trap(const char* what);
+
+unsigned char* dynamic_shared_memory();
+std::uint32_t dynamic_shared_memory_size();
+std::uint32_t shared_address(const void* pointer);
+std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank);
+std::uint32_t rank_of(std::uint32_t cluster_address);
+
+// Barriers of the CTA, warp and cluster.
+void sync_cta();
+void named_barrier_sync(std::uint32_t id, std::uint32_t threads);
+void named_barrier_arrive(std::uint32_t id, std::uint32_t threads);
+void sync_warp(std::uint32_t mask);
+std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane);
+bool elect(std::uint32_t mask);
+void cluster_barrier_arrive();
+void cluster_barrier_wait();
+
+// mbarriers.
+enum class FirstWait { Suspends, Tests };
+void mbarrier_init(std::uint32_t address, std::uint32_t count);
+void mbarrier_inval(std::uint32_t address);
+/// Returns the number of the phase arrived on, for mbarrier_wait_phase.
+std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes);
+void mbarrier_expect(std::uint32_t address, std::uint32_t bytes);
+bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind);
+bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t phase, FirstWait kind);
+std::uint32_t mbarrier_pending(std::uint64_t phase);
+
+// Fences.
+void fence_proxy_async();
+void fence_mbarrier_init();
+
+/// Names the wait that follows in reports: who waits, and for which stage and parity of its ring.
+void describe_wait(const char* role, int stage, std::uint32_t parity);
+
+void set_max_registers(int registers, bool increase);
+
+// TMA.
+enum class Reduction { None, Add, Min, Max };
+void tma_load(std::uint32_t destination, const void* tensor_map, const std::int32_t* coords, int rank,
+              std::uint32_t barrier, std::uint32_t cta_mask);
+void tma_store(const void* tensor_map, const std::int32_t* coords, int rank, std::uint32_t source,
+               Reduction reduction);
+void check_tensor_map(const void* tensor_map);
+void bulk_load(std::uint32_t destination, const void* source, std::uint32_t bytes, std::uint32_t barrier);
+void bulk_store(void* destination, std::uint32_t source, std::uint32_t bytes);
+void bulk_commit_group();
+void bulk_wait_group(int pending_groups, bool only_read);
+
+// Warp-wide stores of matrices: `matrices` registers of this lane, `row` the address that it contributes.
+void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matrices, bool transpose);
+
+// wgmma.
+struct WgmmaShape {
+  int n;
+  bool half;  ///< fp16 instead of bf16
+  bool a_is_mn_major;
+  bool b_is_mn_major;
+  int scale_a;
+  int scale_b;
+
+  bool operator==(const WgmmaShape&) const = default;
+};
+void wgmma_fence();
+/// a_registers: four, or null for A from shared memory.
+void wgmma_mma(const WgmmaShape& shape, float* accum, const std::uint32_t* a_registers, std::uint64_t desc_a,
+               std::uint64_t desc_b, bool accumulate);
+void wgmma_commit();
+void wgmma_wait(int pending_groups);
+/// Fails where these bytes of the thread's own belong to a wgmma that is not finished.
+void touch_registers(const void* registers, std::size_t bytes);
+
+}  // namespace HG_EMULATOR_API
+}  // namespace hopper_gemm

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+#include "emulator/api.hpp"
+#include "registry.hpp"
+
+namespace hopper_gemm {
+namespace emulator HG_EMULATOR_API {
+
+/// The Hopper ladder, compiled for the emulator: its launches run there, on host memory, to their end. Pointers in
+/// GemmArgs are from allocate(), or any host memory.
+std::span<const KernelInfo> emulated_ladder();
+
+}  // namespace HG_EMULATOR_API
+}  // namespace hopper_gemm

@@ -1,0 +1,124 @@
+#include "emulator/emulator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "emulator/launch.hpp"
+#include "emulator/machine.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+constexpr std::size_t kPlainSharedBytes = 48 << 10;  // without asking for more
+constexpr std::size_t kMaxSharedBytes = 227 << 10;   // of a CTA on sm_90
+constexpr unsigned kMaxClusterSize = 8;              // that every sm_90 GPU takes
+constexpr unsigned kMaxThreads = 1024;
+
+EmulationOptions options;
+Trace trace;
+std::map<const void*, std::size_t> shared_bytes_allowed;
+std::string launch_error;
+
+unsigned cluster_size_of(const cudaLaunchConfig_t& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) return config.attrs[i].val.clusterDim.x;
+  }
+  return 1;
+}
+
+std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
+  const unsigned cluster_size = cluster_size_of(config);
+  const auto allowed = shared_bytes_allowed.find(kernel);
+  const std::size_t most = allowed == shared_bytes_allowed.end() ? kPlainSharedBytes : allowed->second;
+  if (config.gridDim.y != 1 || config.gridDim.z != 1 || config.blockDim.y != 1 || config.blockDim.z != 1) {
+    return "the emulator takes grids and CTAs of one dimension";
+  }
+  if (config.gridDim.x == 0 || config.blockDim.x == 0 || config.blockDim.x > kMaxThreads) {
+    return fmt::format("a launch of {} CTAs of {} threads", config.gridDim.x, config.blockDim.x);
+  }
+  if (cluster_size == 0 || cluster_size > kMaxClusterSize || config.gridDim.x % cluster_size != 0) {
+    return fmt::format("a grid of {} CTAs in clusters of {}", config.gridDim.x, cluster_size);
+  }
+  if (config.dynamicSmemBytes > most) {
+    return fmt::format("{} bytes of dynamic shared memory, where the kernel may have {}",
+                       config.dynamicSmemBytes, most);
+  }
+  return "";
+}
+
+}  // namespace
+
+void configure(const EmulationOptions& new_options) { options = new_options; }
+
+std::uint64_t steps() { return machine.now(); }
+
+const char* last_report() { return launch_error.c_str(); }
+
+void* allocate(std::size_t bytes) { return device_heap.allocate(bytes); }
+
+void free_all() { device_heap.free_all(); }
+
+cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  if (value < 0 || static_cast<std::size_t>(value) > kMaxSharedBytes) return cudaErrorInvalidValue;
+  shared_bytes_allowed[kernel] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}
+
+cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t& config) {
+  *clusters = fault_of(kernel, config).empty() ? options.sms / static_cast<int>(cluster_size_of(config)) : 0;
+  return cudaSuccess;
+}
+
+cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
+                   const std::function<void()>& thread) {
+  launch_error = fault_of(kernel, config);
+  if (!launch_error.empty()) return cudaErrorInvalidConfiguration;
+  trace.events.clear();
+  machine.configure({options.seed, options.sms, options.trace_path.empty() ? nullptr : &trace});
+  const Index3 grid = {config.gridDim.x, 1, 1};
+  const Index3 block = {config.blockDim.x, 1, 1};
+  if (machine.run(grid, block, static_cast<int>(cluster_size_of(config)), config.dynamicSmemBytes, thread)) {
+    return cudaSuccess;
+  }
+  launch_error = machine.report();
+  return cudaErrorLaunchFailure;
+}
+
+bool write_trace() {
+  if (options.trace_path.empty()) return true;
+  // Trace Event Format: a process for each CTA, a thread for each of its lanes, complete events.
+  nlohmann::json events = nlohmann::json::array();
+  std::map<std::pair<unsigned, std::string>, int> lanes;
+  for (const Trace::Event& event : trace.events) {
+    const auto [lane, is_new] = lanes.try_emplace({event.cta, event.lane}, static_cast<int>(lanes.size()));
+    if (is_new) {
+      events.push_back({{"ph", "M"},
+                        {"pid", event.cta},
+                        {"name", "process_name"},
+                        {"args", {{"name", fmt::format("CTA {}", event.cta)}}}});
+      events.push_back({{"ph", "M"},
+                        {"pid", event.cta},
+                        {"tid", lane->second},
+                        {"name", "thread_name"},
+                        {"args", {{"name", event.lane}}}});
+    }
+    events.push_back({{"ph", "X"},
+                      {"pid", event.cta},
+                      {"tid", lane->second},
+                      {"ts", event.begin},
+                      {"dur", std::max<std::uint64_t>(1, event.end - event.begin)},
+                      {"name", event.name},
+                      {"args", {{"detail", event.detail}}}});
+  }
+  std::ofstream file(options.trace_path);
+  file << nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump() << '\n';
+  file.flush();
+  return file.good();
+}
+
+}  // namespace hopper_gemm::emulator

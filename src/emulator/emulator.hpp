@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "emulator/api.hpp"
+
+/// An NVIDIA Hopper GPU in software: it runs the project's kernels, compiled from the same sources, on any CPU, and says
+/// what they do wrong. README.md in this folder says what it models. One launch at a time, on one thread.
+namespace hopper_gemm {
+namespace emulator HG_EMULATOR_API {
+
+struct EmulationOptions {
+  std::uint64_t seed = 0;  ///< of every choice between what may happen next: the same seed, the same run
+  int sms = 4;             ///< of the emulated GPU: what persistent kernels size their grids by
+  std::string trace_path;  ///< a timeline in the Chrome trace format goes there; empty: none
+};
+
+/// For the launches to come.
+void configure(const EmulationOptions& options);
+
+/// Steps that the last launch took.
+std::uint64_t steps();
+
+/// What was wrong in the last launch, with who, where and when; empty if nothing was.
+const char* last_report();
+
+/// Device memory, 4096-byte aligned, between pages that fault: kernels that leave it are reported. The host may use it
+/// directly. Throws std::bad_alloc.
+void* allocate(std::size_t bytes);
+void free_all();
+
+/// Writes the last launch's timeline, if the options named a file. False: it cannot be written.
+bool write_trace();
+
+}  // namespace HG_EMULATOR_API
+}  // namespace hopper_gemm

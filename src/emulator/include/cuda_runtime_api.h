@@ -1,0 +1,94 @@
+// Emulated: what the launches of the project's kernels use of the CUDA runtime. Types are the toolkit's.
+#pragma once
+
+#include_next <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "emulator/device_api.hpp"
+#include "emulator/emulator.hpp"
+#include "emulator/launch.hpp"
+
+// What nvcc has built in.
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __forceinline__
+#define __forceinline__ __attribute__((always_inline)) inline
+namespace hopper_gemm::emulator {
+
+/// One of threadIdx, blockIdx, blockDim and gridDim: what its members are depends on the thread that asks.
+template <const Index3& (*kOfThread)()>
+struct BuiltInIndex {
+  template <unsigned Index3::*kMember>
+  struct Component {
+    operator unsigned() const { return kOfThread().*kMember; }
+  };
+  Component<&Index3::x> x;
+  Component<&Index3::y> y;
+  Component<&Index3::z> z;
+};
+
+}  // namespace hopper_gemm::emulator
+
+inline constexpr hopper_gemm::emulator::BuiltInIndex<hopper_gemm::emulator::thread_index> threadIdx{};
+inline constexpr hopper_gemm::emulator::BuiltInIndex<hopper_gemm::emulator::block_index> blockIdx{};
+inline constexpr hopper_gemm::emulator::BuiltInIndex<hopper_gemm::emulator::block_extent> blockDim{};
+inline constexpr hopper_gemm::emulator::BuiltInIndex<hopper_gemm::emulator::grid_extent> gridDim{};
+
+inline void __syncthreads() { ::hopper_gemm::emulator::sync_cta(); }
+inline void __syncwarp(unsigned mask = 0xffffffffU) { ::hopper_gemm::emulator::sync_warp(mask); }
+inline int __shfl_sync(unsigned mask, int value, int source_lane) {
+  return static_cast<int>(::hopper_gemm::emulator::shuffle(mask, static_cast<unsigned>(value), source_lane));
+}
+[[noreturn]] inline void __trap() { ::hopper_gemm::emulator::trap("__trap() was called"); }
+/// The hint is one for the cache.
+template <typename T>
+void __stcs(T* destination, T value) {
+  *destination = value;
+}
+
+namespace hopper_gemm::emulator::runtime {
+
+inline const char* get_error_name(cudaError_t) { return "the emulated launch failed"; }
+inline const char* get_error_string(cudaError_t) { return last_report(); }
+inline cudaError_t get_last_error() { return cudaSuccess; }
+
+template <typename Kernel>
+cudaError_t max_active_clusters(int* clusters, Kernel* kernel, const cudaLaunchConfig_t* config) {
+  return emulator::max_active_clusters(clusters, reinterpret_cast<const void*>(kernel), *config);
+}
+
+template <typename... Params, typename... Args>
+cudaError_t launch_kernel(const cudaLaunchConfig_t* config, void (*kernel)(Params...), Args&&... args) {
+  const std::tuple<Params...> parameters(std::forward<Args>(args)...);
+  return launch(reinterpret_cast<const void*>(kernel), *config, [&] { std::apply(kernel, parameters); });
+}
+
+inline cudaError_t driver_get_version(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+// The version of the entry point is not looked at: there is one.
+template <typename... Version>
+cudaError_t get_driver_entry_point(const char* name, void** function, Version... version_and_flags) {
+  const auto result = std::get<sizeof...(version_and_flags) - 1>(std::tuple(version_and_flags...));
+  *function = driver_function(name);
+  *result = *function != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
+}  // namespace hopper_gemm::emulator::runtime
+
+#define cudaGetErrorName ::hopper_gemm::emulator::runtime::get_error_name
+#define cudaGetErrorString ::hopper_gemm::emulator::runtime::get_error_string
+#define cudaGetLastError ::hopper_gemm::emulator::runtime::get_last_error
+#define cudaFuncSetAttribute ::hopper_gemm::emulator::set_kernel_attribute
+#define cudaOccupancyMaxActiveClusters ::hopper_gemm::emulator::runtime::max_active_clusters
+#define cudaLaunchKernelEx ::hopper_gemm::emulator::runtime::launch_kernel
+#define cudaDriverGetVersion ::hopper_gemm::emulator::runtime::driver_get_version
+#define cudaGetDriverEntryPoint ::hopper_gemm::emulator::runtime::get_driver_entry_point
+#define cudaGetDriverEntryPointByVersion ::hopper_gemm::emulator::runtime::get_driver_entry_point

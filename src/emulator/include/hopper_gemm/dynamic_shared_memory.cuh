@@ -1,0 +1,17 @@
+// Emulated: the dynamic shared memory of the emulated thread's CTA.
+#pragma once
+
+#include "emulator/device_api.hpp"
+
+namespace hopper_gemm {
+
+template <typename Storage>
+Storage& dynamic_shared_storage() {
+  static_assert(alignof(Storage) == 1024, "swizzled tiles need 1024-byte aligned storage");
+  if (sizeof(Storage) > emulator::dynamic_shared_memory_size()) {
+    emulator::trap("the launch gave less dynamic shared memory than the kernel uses");
+  }
+  return *reinterpret_cast<Storage*>(emulator::dynamic_shared_memory());
+}
+
+}  // namespace hopper_gemm

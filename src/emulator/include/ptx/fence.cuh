@@ -1,0 +1,35 @@
+// Emulated: the wrappers of ptx/fence.cuh, with the same signatures. What they promise is written there.
+#pragma once
+
+#include <ptx/common.cuh>
+
+namespace hopper_gemm {
+namespace ptx {
+
+HG_PTX_INLINE void fence_proxy_async() { emulator::fence_proxy_async(); }
+
+HG_PTX_INLINE void fence_proxy_async_shared_cta() { emulator::fence_proxy_async(); }
+
+HG_PTX_INLINE void fence_proxy_async_shared_cluster() { emulator::fence_proxy_async(); }
+
+// Global memory is not tracked by proxy.
+HG_PTX_INLINE void fence_proxy_async_global() {}
+
+HG_PTX_INLINE void fence_mbarrier_init_release_cluster() { emulator::fence_mbarrier_init(); }
+
+// Tensor maps are read when a copy is issued, so that no stale one can be.
+HG_PTX_INLINE void fence_proxy_tensormap_generic_release_gpu() {}
+
+HG_PTX_INLINE void fence_proxy_tensormap_generic_acquire_gpu(const void* tensor_map) {
+  emulator::check_tensor_map(tensor_map);
+}
+
+// Emulated threads see each other's ordinary accesses in the order in which they were made.
+HG_PTX_INLINE void fence_acq_rel_cta() {}
+
+HG_PTX_INLINE void fence_acq_rel_cluster() {}
+
+HG_PTX_INLINE void fence_acq_rel_gpu() {}
+
+}  // namespace ptx
+}  // namespace hopper_gemm

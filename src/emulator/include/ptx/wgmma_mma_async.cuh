@@ -1,0 +1,4 @@
+// Emulated: see wgmma.cuh.
+#pragma once
+
+#include <ptx/wgmma.cuh>

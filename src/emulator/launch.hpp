@@ -1,0 +1,23 @@
+#pragma once
+
+#include <driver_types.h>
+
+#include <functional>
+
+#include "emulator/api.hpp"
+
+// The host's side of an emulated launch, behind include/cuda_runtime_api.h.
+namespace hopper_gemm {
+namespace emulator HG_EMULATOR_API {
+
+cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
+cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t& config);
+
+/// Runs the kernel to its end. `thread` is called once by each thread. Failures leave last_report() behind.
+cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, const std::function<void()>& thread);
+
+/// cuTensorMapEncodeTiled; null for any other name.
+void* driver_function(const char* name);
+
+}  // namespace HG_EMULATOR_API
+}  // namespace hopper_gemm

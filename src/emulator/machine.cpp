@@ -1,0 +1,376 @@
+#include "emulator/machine.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+
+namespace hopper_gemm::emulator {
+
+namespace {
+
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr std::size_t kSharedBlockBytes = 256 * 1024;
+constexpr int kRegisterFile = 64 * 1024;
+constexpr unsigned char kUndefinedByte = 0xFF;  // as part of a float or bf16, NaN
+
+// A failure that no thread is to blame for: found while asynchronous work went on.
+struct WorkFailure : std::exception {};
+
+// `bytes` of memory between pages that fault.
+unsigned char* map_guarded(std::size_t bytes) {
+  void* const region = mmap(nullptr, bytes + 2 * kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (region == MAP_FAILED) throw std::bad_alloc();
+  unsigned char* const begin = static_cast<unsigned char*>(region) + kPageBytes;
+  if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  return begin;
+}
+
+}  // namespace
+
+Machine machine;
+Thread* current = nullptr;
+
+void run_thread_body(transfer_t from) {
+  machine.scheduler_ = from.fctx;
+  (*machine.body_)();
+  machine.thread_exits();
+}
+
+bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes,
+                  const std::function<void()>& body) {
+  random_ = Random(config_.seed);
+  now_ = 0;
+  copies_ = 0;
+  grid_ = grid;
+  block_ = block;
+  shared_bytes_ = static_cast<std::uint32_t>(shared_bytes);
+  body_ = &body;
+  failed_ = false;
+  report_.clear();
+  // Clusters do not wait for each other, so that one at a time is enough.
+  for (unsigned first = 0; first < grid.x; first += static_cast<unsigned>(cluster_size)) {
+    if (!run_cluster(first, cluster_size)) return false;
+  }
+  return true;
+}
+
+bool Machine::run_cluster(unsigned first_cta, int cluster_size) {
+  Cluster cluster;
+  start(&cluster, first_cta, cluster_size);
+  try {
+    schedule(&cluster);
+  } catch (const WorkFailure&) {
+  }
+  runnable_.clear();
+  work_.clear();
+  current = nullptr;
+  return !failed_;
+}
+
+void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
+  const auto threads = static_cast<std::size_t>(block_.x);
+  const auto warps = (threads + kWarpSize - 1) / kWarpSize;
+  const auto warpgroups = (threads + kWarpgroupSize - 1) / kWarpgroupSize;
+  while (stacks_.size() < threads * static_cast<std::size_t>(cluster_size)) {
+    stacks_.push_back(map_guarded(kStackBytes));
+  }
+  while (shared_blocks_.size() < static_cast<std::size_t>(cluster_size)) {
+    shared_blocks_.push_back(map_guarded(kSharedBlockBytes));
+  }
+  const int registers = std::min(255, kRegisterFile / static_cast<int>(threads) / 8 * 8);
+  for (int rank = 0; rank < cluster_size; ++rank) {
+    auto cta = std::make_unique<Cta>();
+    cta->cluster = cluster;
+    cta->rank = static_cast<std::uint32_t>(rank);
+    cta->index = {first_cta + cta->rank, 0, 0};
+    cta->shared = shared_blocks_[static_cast<std::size_t>(rank)];
+    std::memset(cta->shared, kUndefinedByte, shared_bytes_);
+    cta->granules.resize((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes);
+    cta->threads.resize(threads);
+    cta->warps.resize(warps);
+    cta->warpgroups.resize(warpgroups);
+    cta->live = static_cast<int>(threads);
+    for (std::size_t i = 0; i < warpgroups; ++i) {
+      cta->warpgroups[i].cta = cta.get();
+      cta->warpgroups[i].number = static_cast<int>(i);
+      cta->warpgroups[i].registers = registers;
+    }
+    for (std::size_t i = 0; i < threads; ++i) {
+      Thread& thread = cta->threads[i];
+      thread.cta = cta.get();
+      thread.number = static_cast<int>(i);
+      thread.index = {static_cast<unsigned>(i), 0, 0};
+      thread.warp = &cta->warps[i / kWarpSize];
+      thread.warpgroup = &cta->warpgroups[i / kWarpgroupSize];
+      thread.stack = stacks_[static_cast<std::size_t>(rank) * threads + i];
+      thread.context = make_fcontext(thread.stack + kStackBytes, kStackBytes, run_thread_body);
+      runnable_.push_back(&thread);
+    }
+    cluster->ctas.push_back(std::move(cta));
+  }
+}
+
+// Now work hurries, now it lags, now threads take turns at every step: each finds other faults.
+void Machine::choose_mood() {
+  constexpr std::uint32_t kWorkWeights[] = {0, 500, 8000, 40000, 65000};
+  constexpr std::uint32_t kPreemptWeights[] = {0, 0, 300, 6000};
+  mood_.work_weight = kWorkWeights[random_.below(5)];
+  mood_.preempt_weight = kPreemptWeights[random_.below(4)];
+  mood_.steps = 200 + random_.below(4000);
+}
+
+void Machine::schedule(Cluster* cluster) {
+  const auto live = [cluster] {
+    return std::any_of(cluster->ctas.begin(), cluster->ctas.end(),
+                       [](const auto& cta) { return cta->live > 0; });
+  };
+  choose_mood();
+  while (!failed_) {
+    if (mood_.steps-- == 0) choose_mood();
+    if (runnable_.empty() && work_.empty()) {
+      if (!live()) return;
+      report_ = deadlock_report(*cluster);
+      failed_ = true;
+      return;
+    }
+    ++now_;
+    if (!work_.empty() && (runnable_.empty() || random_.chance(mood_.work_weight))) {
+      step_work();
+      continue;
+    }
+    const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(runnable_.size()));
+    Thread* const thread = runnable_[pick];
+    runnable_[pick] = runnable_.back();
+    runnable_.pop_back();
+    resume(thread);
+  }
+}
+
+void Machine::resume(Thread* thread) {
+  current = thread;
+  const transfer_t back = jump_fcontext(thread->context, nullptr);
+  current = nullptr;
+  thread->context = back.fctx;
+  if (thread->state == Thread::State::Runnable) runnable_.push_back(thread);
+}
+
+void Machine::step_work() {
+  const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(work_.size()));
+  AsyncWork* const work = work_[pick].get();
+  if (!work->step()) return;
+  work_[pick] = std::move(work_.back());
+  work_.pop_back();
+}
+
+void Machine::block(WaitList* list, const char* waits_for) {
+  Thread* const thread = current;
+  thread->state = Thread::State::Blocked;
+  thread->waits_for = waits_for;
+  list->push_back(thread);
+  scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+}
+
+void Machine::wake(WaitList* list) {
+  for (Thread* const thread : *list) {
+    thread->state = Thread::State::Runnable;
+    thread->barrier_address = -1;
+    runnable_.push_back(thread);
+  }
+  list->clear();
+}
+
+void Machine::enter(const void* pc) {
+  current->pc = pc;
+  ++now_;
+  if (random_.chance(mood_.preempt_weight)) scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+}
+
+void Machine::fail(const std::string& what) {
+  report_ = what;
+  failed_ = true;
+  if (current == nullptr) {
+    report_ +=
+        fmt::format("\n  found while asynchronous work went on, at step {} of seed {}", now_, config_.seed);
+    throw WorkFailure();
+  }
+  report_ += fmt::format("\n  by {}\n  at {}\n  at step {} of seed {}", who(*current), where(current->pc),
+                         now_, config_.seed);
+  current->state = Thread::State::Blocked;
+  for (;;) scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+}
+
+void Machine::thread_exits() {
+  Thread* const thread = current;
+  Cta* const cta = thread->cta;
+  if (!thread->busy.empty())
+    fail("the thread ends while wgmmas that it has not waited for use its registers");
+  thread->state = Thread::State::Exited;
+  --cta->live;
+  // Threads that have ended are not waited for.
+  NamedBarrier& whole = cta->named[0];
+  if (whole.arrived > 0 && whole.arrived >= static_cast<std::uint32_t>(cta->live)) {
+    whole.arrived = 0;
+    ++whole.generation;
+    wake(&whole.waiting);
+  }
+  Cluster* const cluster = cta->cluster;
+  int live = 0;
+  for (const auto& member : cluster->ctas) live += member->live;
+  if (!thread->cluster_arrived && cluster->cluster_arrived > 0 && cluster->cluster_arrived >= live) {
+    cluster->cluster_arrived = 0;
+    ++cluster->cluster_generation;
+    wake(&cluster->waiting);
+  }
+  if (cta->live == 0) check_exit(cta);
+  for (;;) scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+}
+
+void Machine::check_exit(Cta* cta) {
+  if (cta->copies_in_flight > 0) {
+    fail(fmt::format("CTA {} ends while {} TMA copies may still write into its shared memory", cta->index.x,
+                     cta->copies_in_flight));
+  }
+  if (!cta->unread_stores.empty()) {
+    fail(fmt::format(
+        "CTA {} ends while {} TMA stores may still read its shared memory: nobody waited for them",
+        cta->index.x, cta->unread_stores.size()));
+  }
+}
+
+std::string Machine::deadlock_report(const Cluster& cluster) {
+  std::string report = fmt::format("deadlock: no thread can go on (step {} of seed {})", now_, config_.seed);
+  for (const auto& cta : cluster.ctas) {
+    for (std::size_t i = 0; i < cta->threads.size();) {
+      const Thread& thread = cta->threads[i];
+      const auto same = [&](const Thread& other) {
+        return other.state == thread.state && other.pc == thread.pc && other.warpgroup == thread.warpgroup &&
+               other.barrier_address == thread.barrier_address;
+      };
+      std::size_t end = i;
+      while (end < cta->threads.size() && same(cta->threads[end])) ++end;
+      if (thread.state == Thread::State::Blocked) {
+        report += fmt::format("\n  {}{} waits for {}", who(thread),
+                              end - i > 1 ? fmt::format(" and the {} after it", end - i - 1) : "",
+                              thread.waits_for);
+        if (thread.barrier_address >= 0) {
+          report += fmt::format(" of parity {}: {}", thread.awaited_parity,
+                                describe_mbarrier(*cta, static_cast<std::uint32_t>(thread.barrier_address)));
+        }
+        report += fmt::format("\n    at {}", where(thread.pc));
+      }
+      i = end;
+    }
+    if (cta->live == 0) report += fmt::format("\n  CTA {} has ended", cta->index.x);
+  }
+  return report;
+}
+
+SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* what) {
+  Cluster& cluster = *current->cta->cluster;
+  Cta* cta = current->cta;
+  const std::uint32_t rank_plus_one = address >> kRankShift;
+  if (rank_plus_one > cluster.ctas.size()) {
+    machine.fail(
+        fmt::format("{} in CTA {} of a cluster of {}", what, rank_plus_one - 1, cluster.ctas.size()));
+  }
+  if (rank_plus_one > 0) cta = cluster.ctas[rank_plus_one - 1].get();
+  const std::uint32_t offset = address & ((1U << kRankShift) - 1);
+  if (offset < kSharedWindow || offset - kSharedWindow + bytes > machine.shared_bytes()) {
+    machine.fail(fmt::format("{} at shared address {:#x}, outside of the {} bytes of dynamic shared memory",
+                             what, offset, machine.shared_bytes()));
+  }
+  return {cta, offset};
+}
+
+void check_async_read(Cta* cta, std::uint32_t index, const char* reader) {
+  const Granule& granule = cta->granules[index];
+  const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
+  if (granule.copies > 0) {
+    machine.fail(
+        fmt::format("{} reads shared memory at {:#x} that a TMA copy is still filling", reader, address));
+  }
+  if (!granule.defined) {
+    machine.fail(fmt::format("{} reads shared memory at {:#x} that nobody has written", reader, address));
+  }
+  if (granule.writer != nullptr && granule.written_at > granule.writer->proxy_fence_at) {
+    machine.fail(
+        fmt::format("{} reads shared memory at {:#x} that {} wrote without fence.proxy.async after it",
+                    reader, address, who(*granule.writer)));
+  }
+}
+
+void check_async_write(Cta* cta, std::uint32_t index) {
+  const Granule& granule = cta->granules[index];
+  const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
+  if (granule.copies > 0) {
+    machine.fail(fmt::format("two TMA copies write to shared memory at {:#x} at once", address));
+  }
+  if (granule.wgmmas > 0) {
+    machine.fail(
+        fmt::format("TMA overwrites shared memory at {:#x} of CTA {} that an unfinished wgmma may still read",
+                    address, cta->index.x));
+  }
+  if (granule.stores > 0) {
+    machine.fail(
+        fmt::format("TMA overwrites shared memory at {:#x} that a TMA store may still read", address));
+  }
+  if (granule.writer != nullptr && granule.written_at > granule.writer->proxy_fence_at) {
+    machine.fail(
+        fmt::format("TMA overwrites shared memory at {:#x} that {} wrote without fence.proxy.async after it",
+                    address, who(*granule.writer)));
+  }
+}
+
+DeviceHeap device_heap;
+
+void* DeviceHeap::allocate(std::size_t bytes) {
+  if (region_ == nullptr) {
+    void* const region =
+        mmap(nullptr, kRegionBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED) throw std::bad_alloc();
+    region_ = static_cast<unsigned char*>(region);
+  }
+  const std::size_t pages = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (used_ + pages + kPageBytes > kRegionBytes) throw std::bad_alloc();
+  unsigned char* const begin = region_ + used_;
+  if (mprotect(begin, pages, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  blocks_.emplace_back(used_, used_ + bytes);
+  used_ += pages + kPageBytes;
+  return begin;
+}
+
+void DeviceHeap::free_all() {
+  if (region_ == nullptr || used_ == 0) return;
+  // Gives the memory back, and lets whatever still points there fault.
+  if (mmap(region_, used_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED) {
+    std::abort();
+  }
+  used_ = 0;
+  blocks_.clear();
+}
+
+bool DeviceHeap::allocated(const void* address, std::size_t bytes) const {
+  const auto offset = static_cast<std::size_t>(static_cast<const unsigned char*>(address) - region_);
+  const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), std::pair(offset, SIZE_MAX));
+  return after != blocks_.begin() && offset + bytes <= std::prev(after)->second;
+}
+
+void check_global(const void* address, std::size_t bytes, const char* what) {
+  if (device_heap.contains(address) && !device_heap.allocated(address, bytes)) {
+    machine.fail(
+        fmt::format("{} {} bytes of global memory at {}, outside of every allocation", what, bytes, address));
+  }
+}
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,341 @@
+#pragma once
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/device_api.hpp"
+#include "emulator/random.hpp"
+#include "emulator/trace.hpp"
+
+// The emulated GPU from the inside: what device_api.hpp's functions work on.
+namespace hopper_gemm::emulator {
+
+struct Cluster;
+struct Cta;
+struct Thread;
+struct Warpgroup;
+
+inline constexpr int kWarpSize = 32;
+inline constexpr int kWarpgroupSize = 128;
+inline constexpr std::uint32_t kSharedWindow = 1024;  ///< first address: what lies below is the driver's
+inline constexpr std::uint32_t kRankShift = 24;       ///< of a shared::cluster address, rank + 1 above it
+inline constexpr std::uint32_t kGranuleBytes = 16;
+
+/// Threads that wait for the same thing.
+using WaitList = std::vector<Thread*>;
+
+/// What is known of 16 bytes of shared memory.
+struct Granule {
+  Thread* writer = nullptr;      ///< of the last ordinary store, null if TMA wrote since
+  std::uint64_t written_at = 0;  ///< its time
+  std::uint32_t copy = 0;        ///< the TMA copy that wrote it last, 0 for none
+  std::int32_t row = 0;          ///< where that copy found it in its tensor: row,
+  std::int32_t chunk = 0;        ///< and 16 bytes from the start of the row
+  std::uint16_t copies = 0;      ///< TMA copies that may still write it
+  std::uint16_t wgmmas = 0;      ///< wgmmas that may still read it
+  std::uint16_t stores = 0;      ///< TMA stores that may still read it
+  bool defined = false;          ///< anything was ever written
+};
+
+struct Mbarrier {
+  std::uint32_t count = 0;
+  std::int64_t pending = 0;  ///< arrivals
+  std::int64_t bytes = 0;    ///< announced and not yet come; negative while they came before
+  std::uint64_t phase = 0;
+  Thread* initializer = nullptr;
+  std::uint64_t initialized_at = 0;
+  WaitList waiting;
+};
+
+struct NamedBarrier {
+  std::uint32_t expected = 0;
+  std::uint32_t arrived = 0;
+  std::uint64_t generation = 0;
+  WaitList waiting;
+};
+
+/// Where the lanes of a warp meet.
+struct Warp {
+  const char* what = nullptr;
+  std::uint32_t mask = 0;
+  std::uint32_t arrived = 0;
+  std::uint64_t generation = 0;
+  const void* pc = nullptr;  ///< of the first to arrive
+  std::array<std::uint32_t, kWarpSize> values{};
+  std::array<std::uint32_t, kWarpSize> results{};
+  std::array<std::array<std::uint32_t, 4>, kWarpSize> registers{};
+  WaitList waiting;
+};
+
+/// A TMA store or bulk store on its way out.
+struct BulkStore {
+  Cta* cta = nullptr;
+  bool read = false;     ///< its source may be overwritten, once somebody waited for that
+  bool written = false;  ///< its destination holds it
+  std::vector<std::uint32_t> granules;
+};
+
+struct BulkGroup {
+  std::vector<std::shared_ptr<BulkStore>> stores;
+  bool released = false;  ///< the thread has waited for its reads
+};
+
+/// The accumulator registers of a warpgroup while wgmmas work on them.
+struct Accumulation {
+  int n = 0;
+  std::vector<float> values;  // [64, n]
+};
+
+/// That a thread's registers belong to wgmmas that it has not waited for.
+struct BusyRegisters {
+  float* registers;
+  std::size_t bytes;
+  std::shared_ptr<Accumulation> accumulation;
+  std::uint64_t last_group;
+};
+
+struct Thread {
+  Cta* cta = nullptr;
+  Warpgroup* warpgroup = nullptr;
+  Warp* warp = nullptr;
+  int number = 0;  ///< within the CTA
+  Index3 index{};
+  boost::context::detail::fcontext_t context = nullptr;
+  unsigned char* stack = nullptr;
+  enum class State { Runnable, Blocked, Exited } state = State::Runnable;
+  const void* pc = nullptr;  ///< where it called the emulator last
+
+  // What it waits for while it is blocked: a sentence, and the mbarrier if it is one.
+  const char* waits_for = "";
+  std::int64_t barrier_address = -1;
+  std::uint64_t awaited_parity = 0;
+
+  // From describe_wait().
+  const char* role = nullptr;
+  int stage = -1;
+
+  std::uint64_t proxy_fence_at = 0;
+  std::uint64_t init_fence_at = 0;
+  bool cluster_arrived = false;
+  std::uint64_t cluster_generation = 0;
+
+  std::vector<std::shared_ptr<BulkStore>> open_stores;  ///< not yet in a group
+  std::deque<BulkGroup> groups;
+  WaitList store_waiters;  ///< this thread itself, or nobody
+
+  std::uint64_t next_operation = 0;  ///< in its warpgroup's log
+  std::uint64_t commits = 0;
+  bool wgmma_fenced = false;
+  std::vector<BusyRegisters> busy;
+
+  bool loaded = false;      ///< it has issued a TMA load
+  bool multiplied = false;  ///< it has issued a wgmma
+};
+
+/// A wgmma of a warpgroup.
+struct Wgmma {
+  WgmmaShape shape{};
+  std::uint64_t desc_a = 0;
+  std::uint64_t desc_b = 0;
+  bool accumulate = false;
+  bool a_in_registers = false;
+  std::vector<std::array<std::uint32_t, 4>> a;  ///< of each thread
+  std::shared_ptr<Accumulation> accumulation;
+  std::uint64_t group = 0;
+  std::vector<std::uint32_t> granules;  ///< that it reads, whether still marked or not
+  bool marked = false;
+  bool done = false;
+  const void* pc = nullptr;
+};
+
+/// One instruction that all threads of a warpgroup execute together.
+struct WarpgroupOperation {
+  enum class Kind { Fence, Mma, Commit, Wait, SetMaxRegisters } kind;
+  std::shared_ptr<Wgmma> wgmma;  // Mma
+  int argument = 0;              // of Wait and SetMaxRegisters
+  bool increase = false;
+  int arrived = 0;
+  int first_thread = 0;
+  const void* pc = nullptr;
+};
+
+struct Warpgroup {
+  Cta* cta = nullptr;
+  int number = 0;
+  std::deque<WarpgroupOperation> log;
+  std::uint64_t log_base = 0;                 ///< number of the first operation that is still in the log
+  std::deque<std::shared_ptr<Wgmma>> issued;  ///< to be carried out in this order
+  std::deque<std::shared_ptr<Wgmma>> unretired;
+  bool engine_active = false;
+  int registers = 0;
+  WaitList waiting;
+};
+
+struct Cta {
+  Cluster* cluster = nullptr;
+  std::uint32_t rank = 0;
+  Index3 index{};
+  unsigned char* shared = nullptr;  ///< kSharedWindow is its first address
+  std::vector<Granule> granules;
+  std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by address
+  std::array<NamedBarrier, 16> named{};
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
+  int live = 0;
+  int free_registers = 0;
+  int copies_in_flight = 0;  ///< into its shared memory
+  std::vector<std::shared_ptr<BulkStore>> unread_stores;
+  WaitList waiting_for_registers;
+};
+
+struct Cluster {
+  std::vector<std::unique_ptr<Cta>> ctas;
+  int cluster_arrived = 0;
+  std::uint64_t cluster_generation = 0;
+  WaitList waiting;
+};
+
+/// Something that goes on without a thread. step() does a part and says whether it is over.
+struct AsyncWork {
+  virtual ~AsyncWork() = default;
+  virtual bool step() = 0;
+};
+
+/// The emulated GPU while a launch runs. One at a time.
+class Machine {
+ public:
+  struct Config {
+    std::uint64_t seed = 0;
+    int sms = 4;
+    Trace* trace = nullptr;
+  };
+
+  void configure(const Config& config) { config_ = config; }
+  int sms() const { return config_.sms; }
+
+  /// False: report() says why.
+  bool run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes,
+           const std::function<void()>& body);
+  const std::string& report() const { return report_; }
+  void clear_report() { report_.clear(); }
+
+  // For the functions of device_api.hpp.
+  void block(WaitList* list, const char* waits_for);
+  void wake(WaitList* list);
+  /// Notes where the current thread is, and now and then lets another one run.
+  void enter(const void* pc);
+  [[noreturn]] void fail(const std::string& what);
+  void add(std::unique_ptr<AsyncWork> work) { work_.push_back(std::move(work)); }
+  Random& random() { return random_; }
+  std::uint64_t now() const { return now_; }
+  std::uint64_t tick() { return ++now_; }
+  std::uint32_t next_copy() { return ++copies_; }
+  const Index3& grid() const { return grid_; }
+  const Index3& block_extent() const { return block_; }
+  std::uint32_t shared_bytes() const { return shared_bytes_; }
+  Trace* trace() const { return config_.trace; }
+  void thread_exits();
+
+ private:
+  struct Mood {
+    std::uint32_t work_weight;
+    std::uint32_t preempt_weight;
+    std::uint32_t steps;
+  };
+
+  bool run_cluster(unsigned first_cta, int cluster_size);
+  void start(Cluster* cluster, unsigned first_cta, int cluster_size);
+  void schedule(Cluster* cluster);
+  void resume(Thread* thread);
+  void choose_mood();
+  void step_work();
+  std::string deadlock_report(const Cluster& cluster);
+  void check_exit(Cta* cta);
+
+  Config config_;
+  Random random_{0};
+  Mood mood_{};
+  std::uint64_t now_ = 0;
+  std::uint32_t copies_ = 0;
+  Index3 grid_{};
+  Index3 block_{};
+  std::uint32_t shared_bytes_ = 0;
+  const std::function<void()>* body_ = nullptr;
+  std::vector<Thread*> runnable_;
+  std::vector<std::unique_ptr<AsyncWork>> work_;
+  std::vector<unsigned char*> stacks_;
+  std::vector<unsigned char*> shared_blocks_;
+  bool failed_ = false;
+  std::string report_;
+  boost::context::detail::fcontext_t scheduler_ = nullptr;
+
+  friend void run_thread_body(boost::context::detail::transfer_t);
+};
+
+extern Machine machine;
+extern Thread* current;  ///< null while the host or the scheduler runs
+
+/// Where `address` lies: a CTA of the current thread's cluster and an address in its window. Fails where it is
+/// not in its dynamic shared memory.
+struct SharedPlace {
+  Cta* cta;
+  std::uint32_t address;
+};
+SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* what);
+inline std::uint32_t granule_of(std::uint32_t address) { return (address - kSharedWindow) / kGranuleBytes; }
+
+/// What an ordinary access to shared memory of the current thread's CTA means; fails where it may not be made.
+void note_shared_read(const void* pointer, std::size_t bytes);
+void note_shared_write(const void* pointer, std::size_t bytes);
+
+/// Fails if the async proxy may not touch this granule now.
+void check_async_read(Cta* cta, std::uint32_t granule, const char* reader);
+void check_async_write(Cta* cta, std::uint32_t granule);
+
+/// Bytes that came for an mbarrier.
+void mbarrier_complete(Cta* cta, std::uint32_t address, std::int64_t bytes);
+/// Fails unless the async proxy can see an mbarrier there.
+void check_mbarrier_for_async(Cta* cta, std::uint32_t address);
+std::string describe_mbarrier(const Cta& cta, std::uint32_t address);
+
+void release_stores(BulkGroup* group);
+
+/// "warpgroup 1 (consumer), thread 130 of CTA 2".
+std::string who(const Thread& thread);
+/// The lines of the project's sources that lead to `pc`, the emulator's own left out.
+std::string where(const void* pc);
+
+/// Device memory of the emulated GPU.
+class DeviceHeap {
+ public:
+  void* allocate(std::size_t bytes);
+  void free_all();
+  /// True if `address` lies in the heap's region at all.
+  bool contains(const void* address) const {
+    const auto* byte = static_cast<const unsigned char*>(address);
+    return byte >= region_ && byte < region_ + kRegionBytes;
+  }
+  /// True if all of these bytes are allocated.
+  bool allocated(const void* address, std::size_t bytes) const;
+
+ private:
+  static constexpr std::size_t kRegionBytes = std::size_t{16} << 30;  // of addresses, not of memory
+  unsigned char* region_ = nullptr;
+  std::size_t used_ = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> blocks_;  // begin, end; ascending
+};
+extern DeviceHeap device_heap;
+/// Fails unless a kernel may access these bytes of global memory. Memory of the host's is not checked.
+void check_global(const void* address, std::size_t bytes, const char* what);
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,147 @@
+// Sees every load and store of the kernels: the emulated sources are compiled with -fsanitize=thread, which calls one
+// of these functions before each, and nothing of ThreadSanitizer itself is linked.
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "emulator/machine.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+enum class Access { Read, Write };
+
+bool is_own_shared(const void* pointer) {
+  const auto* const byte = static_cast<const unsigned char*>(pointer);
+  return byte >= current->cta->shared && byte < current->cta->shared + (256U << 10);
+}
+
+void check_shared_bounds(const void* pointer, std::size_t bytes) {
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const unsigned char*>(pointer) - current->cta->shared);
+  if (offset + bytes > machine.shared_bytes()) {
+    machine.fail(fmt::format("{} bytes at shared address {:#x}, behind the {} bytes of dynamic shared memory",
+                             bytes, kSharedWindow + offset, machine.shared_bytes()));
+  }
+}
+
+template <typename Check>
+void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
+  check_shared_bounds(pointer, bytes);
+  const auto offset =
+      static_cast<std::uint32_t>(static_cast<const unsigned char*>(pointer) - current->cta->shared);
+  const std::uint32_t last = (offset + static_cast<std::uint32_t>(bytes) - 1) / kGranuleBytes;
+  for (std::uint32_t i = offset / kGranuleBytes; i <= last; ++i) {
+    check(&current->cta->granules[i], kSharedWindow + i * kGranuleBytes);
+  }
+}
+
+void access(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
+  if (current == nullptr) return;
+  if (is_own_shared(pointer)) {
+    current->pc = pc;
+    if (kind == Access::Read) note_shared_read(pointer, bytes);
+    if (kind == Access::Write) note_shared_write(pointer, bytes);
+    return;
+  }
+  if (!current->busy.empty()) {
+    const auto* const begin = static_cast<const unsigned char*>(pointer);
+    for (const BusyRegisters& busy : current->busy) {
+      const auto* const registers = reinterpret_cast<const unsigned char*>(busy.registers);
+      if (begin + bytes <= registers || begin >= registers + busy.bytes) continue;
+      current->pc = pc;
+      machine.fail(kind == Access::Read
+                       ? "an accumulator is read before wgmma.wait_group says that it is finished"
+                       : "an accumulator is written while a wgmma still works on it");
+    }
+  }
+  if (device_heap.contains(pointer)) {
+    current->pc = pc;
+    check_global(pointer, bytes, kind == Access::Read ? "the kernel reads" : "the kernel writes");
+  }
+}
+
+}  // namespace
+
+void note_shared_read(const void* pointer, std::size_t bytes) {
+  for_each_granule(pointer, bytes, [](const Granule* granule, std::uint32_t address) {
+    if (granule->copies > 0) {
+      machine.fail(
+          fmt::format("a thread reads shared memory at {:#x} that a TMA copy is still filling", address));
+    }
+    if (!granule->defined) {
+      machine.fail(fmt::format("a thread reads shared memory at {:#x} that nobody has written", address));
+    }
+  });
+}
+
+void note_shared_write(const void* pointer, std::size_t bytes) {
+  const std::uint64_t now = machine.tick();
+  for_each_granule(pointer, bytes, [now](Granule* granule, std::uint32_t address) {
+    if (granule->copies > 0) {
+      machine.fail(
+          fmt::format("a thread writes shared memory at {:#x} that a TMA copy is still filling", address));
+    }
+    if (granule->wgmmas > 0) {
+      machine.fail(fmt::format(
+          "a thread writes shared memory at {:#x} that an unfinished wgmma may still read", address));
+    }
+    if (granule->stores > 0) {
+      machine.fail(
+          fmt::format("a thread writes shared memory at {:#x} that a TMA store may still read: nobody waited "
+                      "for its bulk group",
+                      address));
+    }
+    granule->writer = current;
+    granule->written_at = now;
+    granule->copy = 0;
+    granule->defined = true;
+  });
+}
+
+}  // namespace hopper_gemm::emulator
+
+#define HG_ACCESS(name, bytes, kind)                                                   \
+  void name(void* pointer) {                                                           \
+    hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::kind, \
+                                  __builtin_return_address(0));                        \
+  }
+
+#pragma GCC visibility push(default)
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+HG_ACCESS(__tsan_read1, 1, Read)
+HG_ACCESS(__tsan_read2, 2, Read)
+HG_ACCESS(__tsan_read4, 4, Read)
+HG_ACCESS(__tsan_read8, 8, Read)
+HG_ACCESS(__tsan_read16, 16, Read)
+HG_ACCESS(__tsan_unaligned_read2, 2, Read)
+HG_ACCESS(__tsan_unaligned_read4, 4, Read)
+HG_ACCESS(__tsan_unaligned_read8, 8, Read)
+HG_ACCESS(__tsan_unaligned_read16, 16, Read)
+HG_ACCESS(__tsan_write1, 1, Write)
+HG_ACCESS(__tsan_write2, 2, Write)
+HG_ACCESS(__tsan_write4, 4, Write)
+HG_ACCESS(__tsan_write8, 8, Write)
+HG_ACCESS(__tsan_write16, 16, Write)
+HG_ACCESS(__tsan_unaligned_write2, 2, Write)
+HG_ACCESS(__tsan_unaligned_write4, 4, Write)
+HG_ACCESS(__tsan_unaligned_write8, 8, Write)
+HG_ACCESS(__tsan_unaligned_write16, 16, Write)
+HG_ACCESS(__tsan_vptr_read, 8, Read)
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_read_range(void* pointer, unsigned long bytes) {
+  hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::Read,
+                                __builtin_return_address(0));
+}
+void __tsan_write_range(void* pointer, unsigned long bytes) {
+  hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::Write,
+                                __builtin_return_address(0));
+}
+}
+#pragma GCC visibility pop
+
+#undef HG_ACCESS

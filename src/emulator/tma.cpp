@@ -1,0 +1,478 @@
+// TMA: copies between global and shared memory that go on by themselves.
+
+#include <cuda.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "emulator/launch.hpp"
+#include "emulator/machine.hpp"
+#include "emulator/number_formats.hpp"
+#include "hopper_gemm/smem_descriptor.hpp"
+
+#define HG_ENTER() machine.enter(__builtin_return_address(0))
+
+namespace hopper_gemm::emulator {
+namespace {
+
+constexpr std::uint64_t kMapMagic = 0x48475F544D415001;  // in place of what the driver writes
+constexpr int kMaxRank = 5;
+
+// What a CUtensorMap of the emulated driver holds.
+struct EncodedMap {
+  std::uint64_t magic;
+  unsigned char* base;
+  std::array<std::uint64_t, kMaxRank> extents;
+  std::array<std::uint64_t, kMaxRank> strides_bytes;  // [0] is not used
+  std::array<std::uint16_t, kMaxRank> box;
+  std::uint8_t rank;
+  std::uint8_t type;  // CUtensorMapDataType
+  std::uint8_t swizzle;
+  std::uint8_t nan_fill;
+};
+static_assert(sizeof(EncodedMap) <= sizeof(CUtensorMap));
+
+CUresult encode(CUtensorMap* tensor_map, CUtensorMapDataType type, cuuint32_t rank, void* base,
+                const cuuint64_t* extents, const cuuint64_t* strides_bytes, const cuuint32_t* box,
+                const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                CUtensorMapFloatOOBfill oob_fill) {
+  EncodedMap map{};
+  map.magic = kMapMagic;
+  map.base = static_cast<unsigned char*>(base);
+  map.rank = static_cast<std::uint8_t>(rank);
+  map.type = static_cast<std::uint8_t>(type);
+  map.swizzle = static_cast<std::uint8_t>(swizzle);
+  map.nan_fill = oob_fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE ? 0 : 1;
+  for (std::size_t i = 0; i < rank; ++i) {
+    map.extents[i] = extents[i];
+    map.box[i] = static_cast<std::uint16_t>(box[i]);
+    if (i + 1 < rank) map.strides_bytes[i + 1] = strides_bytes[i];
+  }
+  std::memcpy(tensor_map, &map, sizeof(map));
+  return CUDA_SUCCESS;
+}
+
+std::uint32_t element_bytes(const EncodedMap& map) {
+  return map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+}
+
+Swizzle swizzle_of(const EncodedMap& map) {
+  switch (map.swizzle) {
+    case CU_TENSOR_MAP_SWIZZLE_32B: return Swizzle::B32;
+    case CU_TENSOR_MAP_SWIZZLE_64B: return Swizzle::B64;
+    case CU_TENSOR_MAP_SWIZZLE_128B: return Swizzle::B128;
+    default: return Swizzle::None;
+  }
+}
+
+EncodedMap decode(const void* tensor_map, int rank) {
+  if (reinterpret_cast<std::uintptr_t>(tensor_map) % 64 != 0)
+    machine.fail("a tensor map that is not 64-byte aligned");
+  EncodedMap map{};
+  std::memcpy(&map, tensor_map, sizeof(map));
+  if (map.magic != kMapMagic) machine.fail("the address of a tensor map that no encoder has written");
+  if (rank != 0 && map.rank != rank) {
+    machine.fail(fmt::format("a copy with {} coordinates by a tensor map of rank {}", rank, map.rank));
+  }
+  return map;
+}
+
+/// A box of a tensor, row by row: rows run along the fastest dimension.
+class Box {
+ public:
+  Box(const EncodedMap& map, const std::int32_t* coords) : map_(map) {
+    std::copy(coords, coords + map.rank, coords_.begin());
+    rows_ = 1;
+    for (std::size_t i = 1; i < map.rank; ++i) rows_ *= map.box[i];
+    row_bytes_ = map.box[0] * element_bytes(map);
+  }
+
+  std::uint32_t rows() const { return rows_; }
+  std::uint32_t row_bytes() const { return row_bytes_; }
+  std::uint32_t bytes() const { return rows_ * row_bytes_; }
+
+  /// Row `row` in global memory, from its coordinate 0 on; null if it lies outside of the tensor.
+  unsigned char* row_base(std::uint32_t row) const {
+    unsigned char* address = map_.base;
+    for (std::size_t i = 1; i < map_.rank; ++i) {
+      const std::int64_t coord = std::int64_t{coords_[i]} + row % map_.box[i];
+      row /= map_.box[i];
+      if (coord < 0 || coord >= static_cast<std::int64_t>(map_.extents[i])) return nullptr;
+      address += coord * static_cast<std::int64_t>(map_.strides_bytes[i]);
+    }
+    return address;
+  }
+  std::int64_t first_byte() const { return std::int64_t{coords_[0]} * element_bytes(map_); }
+  std::int64_t extent_bytes() const {
+    return static_cast<std::int64_t>(map_.extents[0]) * element_bytes(map_);
+  }
+  /// The row's place in the tensor, as a number that neighbours in the first two dimensions count up.
+  std::int32_t tensor_row(std::uint32_t row) const {
+    return map_.rank < 2 ? 0 : coords_[1] + static_cast<std::int32_t>(row);
+  }
+  std::uint32_t shared_address(std::uint32_t base, std::uint32_t row, std::uint32_t byte) const {
+    return swizzle_offset(base + row * row_bytes_ + byte, swizzle_of(map_));
+  }
+  const EncodedMap& map() const { return map_; }
+
+ private:
+  EncodedMap map_;
+  std::array<std::int32_t, kMaxRank> coords_{};
+  std::uint32_t rows_ = 0;
+  std::uint32_t row_bytes_ = 0;
+};
+
+void fill_outside(const EncodedMap& map, unsigned char* bytes, std::uint32_t count) {
+  if (map.nan_fill == 0) {
+    std::memset(bytes, 0, count);
+    return;
+  }
+  for (std::uint32_t i = 0; i < count; i += element_bytes(map)) {
+    if (map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32) {
+      const std::uint32_t nan = 0x7FFFFFFF;
+      std::memcpy(bytes + i, &nan, sizeof(nan));
+    } else {
+      const std::uint16_t nan = 0x7FFF;
+      std::memcpy(bytes + i, &nan, sizeof(nan));
+    }
+  }
+}
+
+/// Some rows of a box on their way into one CTA.
+class LoadRows : public AsyncWork {
+ public:
+  LoadRows(const Box& box, Cta* cta, std::uint32_t address, std::uint32_t barrier, std::uint32_t copy,
+           std::uint32_t first, std::uint32_t last)
+      : box_(box),
+        cta_(cta),
+        address_(address),
+        barrier_(barrier),
+        copy_(copy),
+        first_(first),
+        last_(last),
+        issued_at_(machine.now()) {}
+
+  bool step() override {
+    for (std::uint32_t row = first_; row < last_; ++row) load(row);
+    --cta_->copies_in_flight;
+    if (Trace* const trace = machine.trace()) {
+      trace->events.push_back(
+          {issued_at_, machine.now(), cta_->index.x, "TMA loads", fmt::format("load to {:#x}", address_),
+           fmt::format("rows {} to {}, {} bytes", first_, last_ - 1, (last_ - first_) * box_.row_bytes())});
+    }
+    mbarrier_complete(cta_, barrier_, std::int64_t{last_ - first_} * box_.row_bytes());
+    return true;
+  }
+
+ private:
+  void load(std::uint32_t row) {
+    const unsigned char* const source = box_.row_base(row);
+    for (std::uint32_t byte = 0; byte < box_.row_bytes(); byte += kGranuleBytes) {
+      std::array<unsigned char, kGranuleBytes> chunk{};
+      const std::int64_t begin = box_.first_byte() + byte;
+      const std::int64_t end = begin + kGranuleBytes;
+      if (source == nullptr || begin >= box_.extent_bytes() || end <= 0) {
+        fill_outside(box_.map(), chunk.data(), kGranuleBytes);
+      } else {
+        const std::int64_t from = std::max<std::int64_t>(begin, 0);
+        const std::int64_t to = std::min(end, box_.extent_bytes());
+        fill_outside(box_.map(), chunk.data(), kGranuleBytes);
+        check_global(source + from, static_cast<std::size_t>(to - from), "a TMA load reads");
+        std::memcpy(chunk.data() + (from - begin), source + from, static_cast<std::size_t>(to - from));
+      }
+      const std::uint32_t destination = box_.shared_address(address_, row, byte);
+      std::memcpy(cta_->shared + (destination - kSharedWindow), chunk.data(), chunk.size());
+      Granule& granule = cta_->granules[granule_of(destination)];
+      --granule.copies;
+      granule.defined = true;
+      granule.writer = nullptr;
+      granule.copy = copy_;
+      granule.row = box_.tensor_row(row);
+      granule.chunk = static_cast<std::int32_t>(begin / kGranuleBytes);
+    }
+  }
+
+  Box box_;
+  Cta* cta_;
+  std::uint32_t address_;
+  std::uint32_t barrier_;
+  std::uint32_t copy_;
+  std::uint32_t first_;
+  std::uint32_t last_;
+  std::uint64_t issued_at_;
+};
+
+void check_box(const Box& box, std::uint32_t address, const char* what) {
+  const Swizzle swizzle = swizzle_of(box.map());
+  const auto alignment = static_cast<std::uint32_t>(swizzle_alignment_bytes(swizzle));
+  if (address % alignment != 0) {
+    machine.fail(
+        fmt::format("{} at shared address {:#x}, which is not {}-byte aligned", what, address, alignment));
+  }
+}
+
+void load_in_pieces(const Box& box, Cta* cta, std::uint32_t address, std::uint32_t barrier,
+                    std::uint32_t copy) {
+  for (std::uint32_t row = 0; row < box.rows(); ++row) {
+    for (std::uint32_t byte = 0; byte < box.row_bytes(); byte += kGranuleBytes) {
+      const std::uint32_t granule = granule_of(box.shared_address(address, row, byte));
+      check_async_write(cta, granule);
+      ++cta->granules[granule].copies;
+    }
+  }
+  constexpr std::uint32_t kMaxPieces = 4;
+  const std::uint32_t pieces = std::min(1 + machine.random().below(kMaxPieces), box.rows());
+  for (std::uint32_t i = 0; i < pieces; ++i) {
+    ++cta->copies_in_flight;
+    machine.add(std::make_unique<LoadRows>(box, cta, address, barrier, copy, box.rows() * i / pieces,
+                                           box.rows() * (i + 1) / pieces));
+  }
+}
+
+/// The granules that `box` covers at `address`, marked as being read by `store`.
+void mark_store(const Box& box, std::uint32_t address, BulkStore* store) {
+  for (std::uint32_t row = 0; row < box.rows(); ++row) {
+    for (std::uint32_t byte = 0; byte < box.row_bytes(); byte += kGranuleBytes) {
+      const std::uint32_t granule = granule_of(box.shared_address(address, row, byte));
+      check_async_read(store->cta, granule, "a TMA store");
+      ++store->cta->granules[granule].stores;
+      store->granules.push_back(granule);
+    }
+  }
+}
+
+template <typename T, typename FromBits, typename ToBits>
+void reduce_elements(Reduction reduction, unsigned char* destination, const unsigned char* source,
+                     std::size_t bytes, FromBits from_bits, ToBits to_bits) {
+  for (std::size_t i = 0; i < bytes; i += sizeof(T)) {
+    T old_bits{};
+    T new_bits{};
+    std::memcpy(&old_bits, destination + i, sizeof(T));
+    std::memcpy(&new_bits, source + i, sizeof(T));
+    const float x = from_bits(old_bits);
+    const float y = from_bits(new_bits);
+    const float result = reduction == Reduction::Add   ? x + y
+                         : reduction == Reduction::Min ? std::fmin(x, y)
+                                                       : std::fmax(x, y);
+    const T result_bits = to_bits(result);
+    std::memcpy(destination + i, &result_bits, sizeof(T));
+  }
+}
+
+void write_global(const EncodedMap& map, Reduction reduction, unsigned char* destination,
+                  const unsigned char* source, std::size_t bytes) {
+  check_global(destination, bytes, "a TMA store writes");
+  if (reduction == Reduction::None) {
+    std::memcpy(destination, source, bytes);
+  } else if (map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32) {
+    reduce_elements<float>(
+        reduction, destination, source, bytes, [](float x) { return x; }, [](float x) { return x; });
+  } else if (map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16) {
+    reduce_elements<std::uint16_t>(reduction, destination, source, bytes, half_to_float, float_to_half);
+  } else {
+    reduce_elements<std::uint16_t>(reduction, destination, source, bytes, bf16_to_float, float_to_bf16);
+  }
+}
+
+/// A box on its way out: first its source is read, then its destination written.
+class StoreBox : public AsyncWork {
+ public:
+  StoreBox(const Box& box, std::uint32_t address, Reduction reduction, std::shared_ptr<BulkStore> store,
+           WaitList* waiting)
+      : box_(box),
+        address_(address),
+        reduction_(reduction),
+        store_(std::move(store)),
+        waiting_(waiting),
+        issued_at_(machine.now()) {}
+
+  bool step() override {
+    if (!store_->read) {
+      bytes_.resize(box_.bytes());
+      for (std::uint32_t row = 0; row < box_.rows(); ++row) {
+        for (std::uint32_t byte = 0; byte < box_.row_bytes(); byte += kGranuleBytes) {
+          std::memcpy(bytes_.data() + std::size_t{row} * box_.row_bytes() + byte,
+                      store_->cta->shared + (box_.shared_address(address_, row, byte) - kSharedWindow),
+                      kGranuleBytes);
+        }
+      }
+      store_->read = true;
+      machine.wake(waiting_);
+      return false;
+    }
+    for (std::uint32_t row = 0; row < box_.rows(); ++row) write(row);
+    store_->written = true;
+    if (Trace* const trace = machine.trace()) {
+      trace->events.push_back({issued_at_, machine.now(), store_->cta->index.x, "TMA stores",
+                               fmt::format("store from {:#x}", address_),
+                               fmt::format("{} bytes", box_.bytes())});
+    }
+    machine.wake(waiting_);
+    return true;
+  }
+
+ private:
+  void write(std::uint32_t row) {
+    unsigned char* const destination = box_.row_base(row);
+    if (destination == nullptr) return;
+    // Whole chunks of 16 bytes, as seen on an H200: what lies behind a row that ends within one is written over.
+    const std::int64_t end_of_row = (box_.extent_bytes() + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
+    const std::int64_t end = std::min(box_.first_byte() + box_.row_bytes(), end_of_row);
+    if (end <= box_.first_byte()) return;
+    write_global(box_.map(), reduction_, destination + box_.first_byte(),
+                 bytes_.data() + std::size_t{row} * box_.row_bytes(),
+                 static_cast<std::size_t>(end - box_.first_byte()));
+  }
+
+  Box box_;
+  std::uint32_t address_;
+  Reduction reduction_;
+  std::shared_ptr<BulkStore> store_;
+  WaitList* waiting_;
+  std::uint64_t issued_at_;
+  std::vector<unsigned char> bytes_;
+};
+
+// A plain range of bytes is a tensor of one dimension.
+EncodedMap map_of_bytes(void* base, std::uint32_t bytes) {
+  EncodedMap map{};
+  map.magic = kMapMagic;
+  map.base = static_cast<unsigned char*>(base);
+  map.rank = 1;
+  map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  map.extents[0] = bytes / element_bytes(map);
+  map.box[0] = static_cast<std::uint16_t>(map.extents[0]);
+  return map;
+}
+
+void check_bulk_bytes(std::uint32_t bytes, const void* global) {
+  if (bytes == 0 || bytes % kGranuleBytes != 0) {
+    machine.fail(fmt::format("a bulk copy of {} bytes, which are not a multiple of 16", bytes));
+  }
+  if (reinterpret_cast<std::uintptr_t>(global) % kGranuleBytes != 0) {
+    machine.fail("a bulk copy whose global address is not 16-byte aligned");
+  }
+}
+
+void load(const Box& box, std::uint32_t destination, std::uint32_t barrier, std::uint32_t cta_mask) {
+  const Cluster& cluster = *current->cta->cluster;
+  current->loaded = true;
+  if (cta_mask == 0 || cta_mask >> cluster.ctas.size() != 0) {
+    machine.fail(fmt::format("a multicast to CTAs {:#b} of a cluster of {}", cta_mask, cluster.ctas.size()));
+  }
+  const SharedPlace place = place_of(destination, box.bytes(), "a TMA load");
+  const SharedPlace barrier_place = place_of(barrier, 8, "the mbarrier of a TMA load");
+  check_box(box, place.address, "a TMA load");
+  const std::uint32_t copy = machine.next_copy();
+  for (const auto& cta : cluster.ctas) {
+    if ((cta_mask >> cta->rank & 1) == 0) continue;
+    if (cta->live == 0) machine.fail(fmt::format("a multicast to CTA {}, which has ended", cta->index.x));
+    check_mbarrier_for_async(cta.get(), barrier_place.address);
+    load_in_pieces(box, cta.get(), place.address, barrier_place.address, copy);
+  }
+}
+
+// Whoever waits for stores of this thread: only itself.
+WaitList* store_waiters(Thread* thread) { return &thread->store_waiters; }
+
+void store(const Box& box, std::uint32_t source, Reduction reduction) {
+  const SharedPlace place = place_of(source, box.bytes(), "a TMA store");
+  check_box(box, place.address, "a TMA store");
+  auto bulk = std::make_shared<BulkStore>();
+  bulk->cta = place.cta;
+  mark_store(box, place.address, bulk.get());
+  current->open_stores.push_back(bulk);
+  place.cta->unread_stores.push_back(bulk);
+  machine.add(std::make_unique<StoreBox>(box, place.address, reduction, bulk, store_waiters(current)));
+}
+
+}  // namespace
+
+void tma_load(std::uint32_t destination, const void* tensor_map, const std::int32_t* coords, int rank,
+              std::uint32_t barrier, std::uint32_t cta_mask) {
+  HG_ENTER();
+  const EncodedMap map = decode(tensor_map, rank);
+  if (coords[0] * static_cast<std::int64_t>(element_bytes(map)) % kGranuleBytes != 0) {
+    machine.fail(
+        fmt::format("a TMA load from coordinate {}, which is not a multiple of 16 bytes", coords[0]));
+  }
+  load(Box(map, coords), destination, barrier, cta_mask);
+}
+
+void tma_store(const void* tensor_map, const std::int32_t* coords, int rank, std::uint32_t source,
+               Reduction reduction) {
+  HG_ENTER();
+  const EncodedMap map = decode(tensor_map, rank);
+  for (int i = 0; i < rank; ++i) {
+    if (coords[i] < 0) machine.fail(fmt::format("a TMA store to the negative coordinate {}", coords[i]));
+  }
+  store(Box(map, coords), source, reduction);
+}
+
+void check_tensor_map(const void* tensor_map) {
+  HG_ENTER();
+  decode(tensor_map, 0);
+}
+
+void bulk_load(std::uint32_t destination, const void* source, std::uint32_t bytes, std::uint32_t barrier) {
+  HG_ENTER();
+  check_bulk_bytes(bytes, source);
+  const std::int32_t origin = 0;
+  load(Box(map_of_bytes(const_cast<void*>(source), bytes), &origin), destination, barrier,
+       1U << current->cta->rank);
+}
+
+void bulk_store(void* destination, std::uint32_t source, std::uint32_t bytes) {
+  HG_ENTER();
+  check_bulk_bytes(bytes, destination);
+  const std::int32_t origin = 0;
+  store(Box(map_of_bytes(destination, bytes), &origin), source, Reduction::None);
+}
+
+void bulk_commit_group() {
+  HG_ENTER();
+  current->groups.push_back({std::move(current->open_stores), false});
+  current->open_stores.clear();
+}
+
+void release_stores(BulkGroup* group) {
+  if (group->released) return;
+  group->released = true;
+  for (const auto& store : group->stores) {
+    for (const std::uint32_t granule : store->granules) --store->cta->granules[granule].stores;
+    std::erase(store->cta->unread_stores, store);
+  }
+}
+
+void bulk_wait_group(int pending_groups, bool only_read) {
+  HG_ENTER();
+  const std::size_t size = current->groups.size();
+  const std::size_t covered = size - std::min(size, static_cast<std::size_t>(pending_groups));
+  for (std::size_t i = 0; i < covered; ++i) {
+    const auto finished = [only_read](const std::shared_ptr<BulkStore>& store) {
+      return only_read ? store->read : store->written;
+    };
+    const auto& stores = current->groups[i].stores;
+    while (!std::all_of(stores.begin(), stores.end(), finished)) {
+      machine.block(store_waiters(current), only_read ? "the reads of its bulk stores" : "its bulk stores");
+    }
+    release_stores(&current->groups[i]);
+  }
+  const auto over = [](const BulkGroup& group) {
+    return group.released &&
+           std::all_of(group.stores.begin(), group.stores.end(),
+                       [](const std::shared_ptr<BulkStore>& store) { return store->written; });
+  };
+  while (!current->groups.empty() && current->groups.size() > static_cast<std::size_t>(pending_groups) &&
+         over(current->groups.front())) {
+    current->groups.pop_front();
+  }
+}
+
+void* driver_function(const char* name) {
+  return std::string_view(name) == "cuTensorMapEncodeTiled" ? reinterpret_cast<void*>(encode) : nullptr;
+}
+
+}  // namespace hopper_gemm::emulator

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hopper_gemm::emulator {
+
+/// What happened when, in steps of the scheduler: for write_trace(), see emulator.hpp.
+struct Trace {
+  struct Event {
+    std::uint64_t begin;
+    std::uint64_t end;
+    unsigned cta;
+    std::string lane;  ///< of the timeline: "warpgroup 0", "TMA"
+    std::string name;
+    std::string detail;
+  };
+  std::vector<Event> events;
+};
+
+}  // namespace hopper_gemm::emulator
