@@ -30,6 +30,12 @@ Mbarrier& live_mbarrier(const SharedPlace& place, const char* what) {
     machine.fail(fmt::format("{} at {:#x} of CTA {}, where no mbarrier was initialised", what, place.address,
                              place.cta->index.x));
   }
+  const Mbarrier& barrier = found->second;
+  if (!current->clock.knows(barrier.initializer->component, barrier.init_clock)) {
+    machine.fail(fmt::format(
+        "{} at {:#x} of CTA {}: an mbarrier that {} has initialised, and no barrier orders the two", what,
+        place.address, place.cta->index.x, who(*barrier.initializer)));
+  }
   return found->second;
 }
 
@@ -37,6 +43,7 @@ void complete_if_done(Cta* cta, std::uint32_t address, Mbarrier* barrier) {
   if (barrier->pending > 0 || barrier->bytes != 0) return;
   ++barrier->phase;
   barrier->pending = barrier->count;
+  barrier->clock.complete();
   if (Trace* const trace = machine.trace()) {
     trace->events.push_back({machine.now(), machine.now(), cta->index.x, "mbarriers",
                              fmt::format("phase {} ends at {:#x}", barrier->phase - 1, address), ""});
@@ -58,7 +65,10 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
   if (barrier.initializer != current && barrier.initializer->cta != current->cta) {
     machine.fail("a wait for another CTA's mbarrier: threads wait in their own shared memory only");
   }
-  if (done(barrier)) return true;
+  if (done(barrier)) {
+    learn(barrier.clock);
+    return true;
+  }
   // Even the wait that suspends may come back without the phase being over.
   constexpr std::uint32_t kEarlyReturn = 8000;
   if (kind == FirstWait::Tests || machine.random().chance(kEarlyReturn)) {
@@ -69,6 +79,7 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
   current->awaited_parity = parity;
   const std::uint64_t begin = machine.now();
   while (!done(barrier)) machine.block(&barrier.waiting, "an mbarrier's phase");
+  learn(barrier.clock);
   if (Trace* const trace = machine.trace(); trace != nullptr && current->number % kWarpgroupSize == 0) {
     trace->events.push_back(
         {begin, machine.now(), current->cta->index.x, fmt::format("warpgroup {}", current->warpgroup->number),
@@ -94,8 +105,11 @@ void meet(const char* what, std::uint32_t mask, Effect effect) {
                              warp.what, warp.mask, where(warp.pc)));
   }
   warp.arrived |= lane_bit;
+  publish(&warp.clock);
   if (warp.arrived == mask) {
     effect();
+    warp.clock.complete();
+    learn(warp.clock);
     warp.arrived = 0;
     ++warp.generation;
     machine.wake(&warp.waiting);
@@ -103,6 +117,7 @@ void meet(const char* what, std::uint32_t mask, Effect effect) {
   }
   const std::uint64_t generation = warp.generation;
   while (warp.generation == generation) machine.block(&warp.waiting, what);
+  learn(warp.clock);
 }
 
 void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
@@ -112,7 +127,9 @@ void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
     machine.fail(fmt::format("barrier {} is used for {} threads here, and for {} by those who came before",
                              id, threads, barrier->expected));
   }
+  publish(&barrier->clock);
   if (++barrier->arrived < barrier->expected) return;
+  barrier->clock.complete();
   barrier->arrived = 0;
   ++barrier->generation;
   machine.wake(&barrier->waiting);
@@ -173,6 +190,7 @@ void sync_cta() {
   const std::uint64_t generation = barrier.generation;
   arrive_at(&barrier, 0, static_cast<std::uint32_t>(current->cta->live));
   while (barrier.generation == generation) machine.block(&barrier.waiting, "__syncthreads()");
+  learn(barrier.clock);
 }
 
 void named_barrier_sync(std::uint32_t id, std::uint32_t threads) {
@@ -181,6 +199,7 @@ void named_barrier_sync(std::uint32_t id, std::uint32_t threads) {
   const std::uint64_t generation = barrier->generation;
   arrive_at(barrier, id, threads);
   while (barrier->generation == generation) machine.block(&barrier->waiting, "a named barrier");
+  learn(barrier->clock);
 }
 
 void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
@@ -253,7 +272,9 @@ void cluster_barrier_arrive() {
   current->cluster_generation = cluster.cluster_generation;
   int live = 0;
   for (const auto& cta : cluster.ctas) live += cta->live;
+  publish(&cluster.clock);
   if (++cluster.cluster_arrived < live) return;
+  cluster.clock.complete();
   cluster.cluster_arrived = 0;
   ++cluster.cluster_generation;
   machine.wake(&cluster.waiting);
@@ -268,6 +289,7 @@ void cluster_barrier_wait() {
     machine.block(&cluster.waiting, "the cluster barrier");
   }
   current->cluster_arrived = false;
+  learn(cluster.clock);
 }
 
 void mbarrier_init(std::uint32_t address, std::uint32_t count) {
@@ -281,6 +303,12 @@ void mbarrier_init(std::uint32_t address, std::uint32_t count) {
   barrier.pending = count;
   barrier.initializer = current;
   barrier.initialized_at = machine.tick();
+  barrier.init_clock = current->clock[current->component];
+  Cluster& cluster = *current->cta->cluster;
+  if (cluster.next_mbarrier == cluster.components) {
+    machine.fail(fmt::format("more than {} mbarriers were initialised in a cluster", kMaxMbarriers));
+  }
+  barrier.component = cluster.next_mbarrier++;
 }
 
 void mbarrier_inval(std::uint32_t address) {
@@ -306,6 +334,7 @@ std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::u
                     describe_mbarrier(*place.cta, place.address)));
   }
   const std::uint64_t phase = barrier.phase;
+  publish(&barrier.clock);
   barrier.bytes += expected_bytes;
   check_bytes(*place.cta, place.address, barrier);
   barrier.pending -= count;
@@ -337,6 +366,16 @@ bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t phase, FirstWait k
 }
 
 std::uint32_t mbarrier_pending(std::uint64_t) { trap("mbarrier.pending_count is not emulated"); }
+
+Fill next_fill(Cta* cta, std::uint32_t address) {
+  const auto found = cta->mbarriers.find(address);
+  if (found == cta->mbarriers.end()) return {0, 0};  // mbarrier_complete() will say so
+  Mbarrier& barrier = found->second;
+  VectorClock& arriving = barrier.clock.arriving;
+  arriving.join(VectorClock(cta->cluster->components));
+  arriving[barrier.component] = ++barrier.pieces;
+  return {barrier.component, barrier.pieces};
+}
 
 void mbarrier_complete(Cta* cta, std::uint32_t address, std::int64_t bytes) {
   const auto found = cta->mbarriers.find(address);

@@ -1,6 +1,7 @@
 #include "emulator/machine.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -35,6 +36,45 @@ unsigned char* map_guarded(std::size_t bytes) {
   return begin;
 }
 
+// While it lives, a kernel's access to memory that there is none of becomes a report.
+class FaultReports {
+ public:
+  FaultReports() {
+    stack_t stack{};
+    stack.ss_sp = stack_.data();
+    stack.ss_size = stack_.size();
+    sigaltstack(&stack, &old_stack_);
+    struct sigaction action {};
+    action.sa_sigaction = report;
+    // The handler is left by a jump, never by a return, on a stack of its own, as the thread's may be what overflowed.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &old_action_);
+  }
+  ~FaultReports() {
+    sigaction(SIGSEGV, &old_action_, nullptr);
+    sigaltstack(&old_stack_, nullptr);
+  }
+  FaultReports(const FaultReports&) = delete;
+  FaultReports& operator=(const FaultReports&) = delete;
+
+ private:
+  static void report(int, siginfo_t* info, void*) {
+    if (current == nullptr) {  // the emulator's own fault
+      signal(SIGSEGV, SIG_DFL);
+      return;
+    }
+    const auto* const address = static_cast<const unsigned char*>(info->si_addr);
+    if (address < current->stack && address + kPageBytes >= current->stack) {
+      machine.fail(fmt::format("the thread's stack of {} bytes overflows", kStackBytes));
+    }
+    machine.fail(fmt::format("the kernel accesses address {}, where there is no memory", info->si_addr));
+  }
+
+  std::vector<unsigned char> stack_ = std::vector<unsigned char>(64 * 1024);
+  stack_t old_stack_{};
+  struct sigaction old_action_ {};
+};
+
 }  // namespace
 
 Machine machine;
@@ -57,6 +97,7 @@ bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std
   body_ = &body;
   failed_ = false;
   report_.clear();
+  const FaultReports fault_reports;
   // Clusters do not wait for each other, so that one at a time is enough.
   for (unsigned first = 0; first < grid.x; first += static_cast<unsigned>(cluster_size)) {
     if (!run_cluster(first, cluster_size)) return false;
@@ -87,6 +128,11 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
   while (shared_blocks_.size() < static_cast<std::size_t>(cluster_size)) {
     shared_blocks_.push_back(map_guarded(kSharedBlockBytes));
   }
+  if (warpgroups > kMaxWarpgroups) throw std::bad_alloc();
+  const std::size_t all_threads = threads * static_cast<std::size_t>(cluster_size);
+  const std::size_t all_warpgroups = warpgroups * static_cast<std::size_t>(cluster_size);
+  cluster->next_mbarrier = static_cast<std::uint32_t>(all_threads + all_warpgroups);
+  cluster->components = cluster->next_mbarrier + kMaxMbarriers;
   const int registers = std::min(255, kRegisterFile / static_cast<int>(threads) / 8 * 8);
   for (int rank = 0; rank < cluster_size; ++rank) {
     auto cta = std::make_unique<Cta>();
@@ -104,12 +150,16 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
       cta->warpgroups[i].cta = cta.get();
       cta->warpgroups[i].number = static_cast<int>(i);
       cta->warpgroups[i].registers = registers;
+      cta->warpgroups[i].component = all_threads + static_cast<std::size_t>(rank) * warpgroups + i;
     }
     for (std::size_t i = 0; i < threads; ++i) {
       Thread& thread = cta->threads[i];
       thread.cta = cta.get();
       thread.number = static_cast<int>(i);
       thread.index = {static_cast<unsigned>(i), 0, 0};
+      thread.component = static_cast<std::size_t>(rank) * threads + i;
+      thread.clock = VectorClock(cluster->components);
+      thread.clock[thread.component] = 1;
       thread.warp = &cta->warps[i / kWarpSize];
       thread.warpgroup = &cta->warpgroups[i / kWarpgroupSize];
       thread.stack = stacks_[static_cast<std::size_t>(rank) * threads + i];
@@ -292,26 +342,108 @@ SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* wha
   return {cta, offset};
 }
 
-void check_async_read(Cta* cta, std::uint32_t index, const char* reader) {
+void publish(BarrierClock* clock) {
+  clock->arriving.join(current->clock);
+  ++current->clock[current->component];
+}
+
+void learn(const BarrierClock& clock) { current->clock.join(clock.completed); }
+
+namespace {
+
+template <typename Visit>
+void for_each_word(std::uint32_t words, Visit visit) {
+  for (std::uint32_t word = 0; word < kWordsPerGranule; ++word) {
+    if ((words >> word & 1) != 0) visit(word);
+  }
+}
+
+std::uint32_t address_of(std::uint32_t granule) { return kSharedWindow + granule * kGranuleBytes; }
+
+// The async proxy sees an ordinary store after fence.proxy.async only.
+void check_proxy_fences(const Granule& granule, std::uint32_t index, const char* access) {
+  for (const WordWrite& word : granule.words) {
+    if (word.writer == nullptr || word.step <= word.writer->proxy_fence_at) continue;
+    machine.fail(fmt::format("{} shared memory at {:#x} that {} wrote without fence.proxy.async after it",
+                             access, address_of(index), who(*word.writer)));
+  }
+}
+
+}  // namespace
+
+void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access) {
   const Granule& granule = cta->granules[index];
-  const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
+  for_each_word(words, [&](std::uint32_t i) {
+    const WordWrite& word = granule.words[i];
+    if (word.writer == nullptr || current->clock.knows(word.writer->component, word.clock)) return;
+    machine.fail(fmt::format("{} shared memory at {:#x} that {} has written, and no barrier orders the two",
+                             access, address_of(index) + i * kWordBytes, who(*word.writer)));
+  });
+  if (granule.fill_clock > 0 && !current->clock.knows(granule.filler, granule.fill_clock)) {
+    machine.fail(
+        fmt::format("{} shared memory at {:#x} that a TMA copy has filled, and the thread has not waited for "
+                    "its mbarrier",
+                    access, address_of(index)));
+  }
+}
+
+void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access) {
+  check_writes_are_known(cta, index, words, access);
+  const Granule& granule = cta->granules[index];
+  for_each_word(words, [&](std::uint32_t i) {
+    const auto readings = cta->readings.find(index * kWordsPerGranule + i);
+    if (readings == cta->readings.end()) return;
+    for (const Cta::Reading& reading : readings->second) {
+      if (current->clock.knows(reading.reader->component, reading.clock)) continue;
+      machine.fail(fmt::format("{} shared memory at {:#x} that {} has read, and no barrier orders the two",
+                               access, address_of(index) + i * kWordBytes, who(*reading.reader)));
+    }
+  });
+  for (const Warpgroup& warpgroup : cta->warpgroups) {
+    const std::uint32_t end = granule.wgmma_groups[static_cast<std::size_t>(warpgroup.number)];
+    if (end == 0 || current->clock.knows(warpgroup.component, end)) continue;
+    machine.fail(fmt::format(
+        "{} shared memory at {:#x} that a wgmma of warpgroup {} of CTA {} has read, and no barrier "
+        "after wgmma.wait_group orders the two",
+        access, address_of(index), warpgroup.number, cta->index.x));
+  }
+  if (granule.store_waiter != nullptr &&
+      !current->clock.knows(granule.store_waiter->component, granule.store_clock)) {
+    machine.fail(fmt::format(
+        "{} shared memory at {:#x} that a TMA store has read, and no barrier after the wait of {} "
+        "for it orders the two",
+        access, address_of(index), who(*granule.store_waiter)));
+  }
+}
+
+void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
+  Granule& granule = cta->granules[index];
+  for_each_word(words, [&](std::uint32_t i) {
+    granule.words[i] = {};
+    cta->readings.erase(index * kWordsPerGranule + i);
+  });
+  if (words != kAllWords) return;
+  granule.fill_clock = 0;
+  granule.store_waiter = nullptr;
+  granule.wgmma_groups.fill(0);
+}
+
+void check_async_read(Cta* cta, std::uint32_t index, const char* reads) {
+  const Granule& granule = cta->granules[index];
   if (granule.copies > 0) {
     machine.fail(
-        fmt::format("{} reads shared memory at {:#x} that a TMA copy is still filling", reader, address));
+        fmt::format("{} shared memory at {:#x} that a TMA copy is still filling", reads, address_of(index)));
   }
   if (!granule.defined) {
-    machine.fail(fmt::format("{} reads shared memory at {:#x} that nobody has written", reader, address));
+    machine.fail(fmt::format("{} shared memory at {:#x} that nobody has written", reads, address_of(index)));
   }
-  if (granule.writer != nullptr && granule.written_at > granule.writer->proxy_fence_at) {
-    machine.fail(
-        fmt::format("{} reads shared memory at {:#x} that {} wrote without fence.proxy.async after it",
-                    reader, address, who(*granule.writer)));
-  }
+  check_proxy_fences(granule, index, reads);
+  check_writes_are_known(cta, index, kAllWords, reads);
 }
 
 void check_async_write(Cta* cta, std::uint32_t index) {
   const Granule& granule = cta->granules[index];
-  const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
+  const std::uint32_t address = address_of(index);
   if (granule.copies > 0) {
     machine.fail(fmt::format("two TMA copies write to shared memory at {:#x} at once", address));
   }
@@ -324,11 +456,9 @@ void check_async_write(Cta* cta, std::uint32_t index) {
     machine.fail(
         fmt::format("TMA overwrites shared memory at {:#x} that a TMA store may still read", address));
   }
-  if (granule.writer != nullptr && granule.written_at > granule.writer->proxy_fence_at) {
-    machine.fail(
-        fmt::format("TMA overwrites shared memory at {:#x} that {} wrote without fence.proxy.async after it",
-                    address, who(*granule.writer)));
-  }
+  constexpr const char* kOverwrites = "TMA overwrites";
+  check_proxy_fences(granule, index, kOverwrites);
+  check_all_is_known(cta, index, kAllWords, kOverwrites);
 }
 
 DeviceHeap device_heap;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/device_api.hpp"
+#include "emulator/happens_before.hpp"
 #include "emulator/random.hpp"
 #include "emulator/trace.hpp"
 
@@ -29,21 +30,38 @@ inline constexpr int kWarpgroupSize = 128;
 inline constexpr std::uint32_t kSharedWindow = 1024;  ///< first address: what lies below is the driver's
 inline constexpr std::uint32_t kRankShift = 24;       ///< of a shared::cluster address, rank + 1 above it
 inline constexpr std::uint32_t kGranuleBytes = 16;
+inline constexpr std::uint32_t kWordBytes = 4;  ///< what ordinary accesses are told apart by
+inline constexpr std::uint32_t kWordsPerGranule = kGranuleBytes / kWordBytes;
+inline constexpr std::uint32_t kAllWords = (1U << kWordsPerGranule) - 1;
+inline constexpr int kMaxWarpgroups = 8;
+inline constexpr std::uint32_t kMaxMbarriers = 256;  ///< of a cluster, over its life
 
 /// Threads that wait for the same thing.
 using WaitList = std::vector<Thread*>;
 
+/// The last ordinary store to four bytes.
+struct WordWrite {
+  Thread* writer = nullptr;  ///< null if there was none since TMA wrote
+  std::uint64_t step = 0;
+  std::uint32_t clock = 0;  ///< the writer's, then
+};
+
 /// What is known of 16 bytes of shared memory.
 struct Granule {
-  Thread* writer = nullptr;      ///< of the last ordinary store, null if TMA wrote since
-  std::uint64_t written_at = 0;  ///< its time
-  std::uint32_t copy = 0;        ///< the TMA copy that wrote it last, 0 for none
-  std::int32_t row = 0;          ///< where that copy found it in its tensor: row,
-  std::int32_t chunk = 0;        ///< and 16 bytes from the start of the row
-  std::uint16_t copies = 0;      ///< TMA copies that may still write it
-  std::uint16_t wgmmas = 0;      ///< wgmmas that may still read it
-  std::uint16_t stores = 0;      ///< TMA stores that may still read it
-  bool defined = false;          ///< anything was ever written
+  std::array<WordWrite, kWordsPerGranule> words{};
+  std::uint32_t copy = 0;          ///< the TMA copy that wrote it last, 0 for none
+  std::int32_t row = 0;            ///< where that copy found it in its tensor: row,
+  std::int32_t chunk = 0;          ///< and 16 bytes from the start of the row
+  std::uint16_t copies = 0;        ///< TMA copies that may still write it
+  std::uint16_t wgmmas = 0;        ///< wgmmas that may still read it
+  std::uint16_t stores = 0;        ///< TMA stores that may still read it
+  bool defined = false;            ///< anything was ever written
+  std::uint32_t filler = 0;        ///< the component of the mbarrier that the last copy completed on,
+  std::uint32_t fill_clock = 0;    ///< and its clock then
+  Thread* store_waiter = nullptr;  ///< who waited for the last TMA store that read it, and its clock then
+  std::uint32_t store_clock = 0;
+  std::array<std::uint32_t, kMaxWarpgroups>
+      wgmma_groups{};  ///< of each warpgroup, the end of those that read it
 };
 
 struct Mbarrier {
@@ -53,6 +71,10 @@ struct Mbarrier {
   std::uint64_t phase = 0;
   Thread* initializer = nullptr;
   std::uint64_t initialized_at = 0;
+  std::uint32_t init_clock = 0;
+  std::uint32_t component = 0;
+  std::uint32_t pieces = 0;  ///< of TMA copies that came
+  BarrierClock clock;
   WaitList waiting;
 };
 
@@ -60,6 +82,7 @@ struct NamedBarrier {
   std::uint32_t expected = 0;
   std::uint32_t arrived = 0;
   std::uint64_t generation = 0;
+  BarrierClock clock;
   WaitList waiting;
 };
 
@@ -70,6 +93,7 @@ struct Warp {
   std::uint32_t arrived = 0;
   std::uint64_t generation = 0;
   const void* pc = nullptr;  ///< of the first to arrive
+  BarrierClock clock;
   std::array<std::uint32_t, kWarpSize> values{};
   std::array<std::uint32_t, kWarpSize> results{};
   std::array<std::array<std::uint32_t, 4>, kWarpSize> registers{};
@@ -108,6 +132,8 @@ struct Thread {
   Warpgroup* warpgroup = nullptr;
   Warp* warp = nullptr;
   int number = 0;  ///< within the CTA
+  std::size_t component = 0;
+  VectorClock clock;
   Index3 index{};
   boost::context::detail::fcontext_t context = nullptr;
   unsigned char* stack = nullptr;
@@ -171,6 +197,7 @@ struct WarpgroupOperation {
 struct Warpgroup {
   Cta* cta = nullptr;
   int number = 0;
+  std::size_t component = 0;
   std::deque<WarpgroupOperation> log;
   std::uint64_t log_base = 0;                 ///< number of the first operation that is still in the log
   std::deque<std::shared_ptr<Wgmma>> issued;  ///< to be carried out in this order
@@ -196,12 +223,21 @@ struct Cta {
   int copies_in_flight = 0;  ///< into its shared memory
   std::vector<std::shared_ptr<BulkStore>> unread_stores;
   WaitList waiting_for_registers;
+  /// Who read a word since it was last written, and the reader's clock then.
+  struct Reading {
+    Thread* reader;
+    std::uint32_t clock;
+  };
+  std::unordered_map<std::uint32_t, std::vector<Reading>> readings;  ///< by number of the word
 };
 
 struct Cluster {
   std::vector<std::unique_ptr<Cta>> ctas;
   int cluster_arrived = 0;
   std::uint64_t cluster_generation = 0;
+  BarrierClock clock;
+  std::uint32_t next_mbarrier = 0;  ///< component of the next one to be initialised
+  std::uint32_t components = 0;
   WaitList waiting;
 };
 
@@ -298,12 +334,31 @@ inline std::uint32_t granule_of(std::uint32_t address) { return (address - kShar
 void note_shared_read(const void* pointer, std::size_t bytes);
 void note_shared_write(const void* pointer, std::size_t bytes);
 
+/// The current thread arrives: what it did so far is ordered before what those do who wait.
+void publish(BarrierClock* clock);
+/// The current thread has waited.
+void learn(const BarrierClock& clock);
+
+/// Fails if an access to this granule is not ordered before the current thread's next one, so that another schedule
+/// could turn them round. words: a bit for each that is accessed. access: what the thread is about to do, as the start
+/// of a sentence.
+void check_writes_are_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access);
+void check_all_is_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access);
+/// Forgets how these words were used: they have been written.
+void forget_uses(Cta* cta, std::uint32_t granule, std::uint32_t words);
+
 /// Fails if the async proxy may not touch this granule now.
-void check_async_read(Cta* cta, std::uint32_t granule, const char* reader);
+void check_async_read(Cta* cta, std::uint32_t granule, const char* reads);
 void check_async_write(Cta* cta, std::uint32_t granule);
 
 /// Bytes that came for an mbarrier.
 void mbarrier_complete(Cta* cta, std::uint32_t address, std::int64_t bytes);
+/// The component of the mbarrier that a piece of a TMA copy completes on, and its clock then.
+struct Fill {
+  std::uint32_t component;
+  std::uint32_t clock;
+};
+Fill next_fill(Cta* cta, std::uint32_t mbarrier);
 /// Fails unless the async proxy can see an mbarrier there.
 void check_mbarrier_for_async(Cta* cta, std::uint32_t address);
 std::string describe_mbarrier(const Cta& cta, std::uint32_t address);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/machine.hpp"
@@ -26,14 +27,19 @@ void check_shared_bounds(const void* pointer, std::size_t bytes) {
   }
 }
 
+// The granules of an access, and a bit for each word of them that it touches.
 template <typename Check>
 void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
   check_shared_bounds(pointer, bytes);
-  const auto offset =
+  const auto begin =
       static_cast<std::uint32_t>(static_cast<const unsigned char*>(pointer) - current->cta->shared);
-  const std::uint32_t last = (offset + static_cast<std::uint32_t>(bytes) - 1) / kGranuleBytes;
-  for (std::uint32_t i = offset / kGranuleBytes; i <= last; ++i) {
-    check(&current->cta->granules[i], kSharedWindow + i * kGranuleBytes);
+  const std::uint32_t last_word = (begin + static_cast<std::uint32_t>(bytes) - 1) / kWordBytes;
+  for (std::uint32_t word = begin / kWordBytes; word <= last_word;) {
+    const std::uint32_t index = word / kWordsPerGranule;
+    std::uint32_t words = 0;
+    for (; word <= last_word && word / kWordsPerGranule == index; ++word)
+      words |= 1U << word % kWordsPerGranule;
+    check(index, words);
   }
 }
 
@@ -65,38 +71,60 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
 }  // namespace
 
 void note_shared_read(const void* pointer, std::size_t bytes) {
-  for_each_granule(pointer, bytes, [](const Granule* granule, std::uint32_t address) {
-    if (granule->copies > 0) {
+  for_each_granule(pointer, bytes, [](std::uint32_t index, std::uint32_t words) {
+    Cta* const cta = current->cta;
+    const Granule& granule = cta->granules[index];
+    const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
+    if (granule.copies > 0) {
       machine.fail(
           fmt::format("a thread reads shared memory at {:#x} that a TMA copy is still filling", address));
     }
-    if (!granule->defined) {
+    if (!granule.defined) {
       machine.fail(fmt::format("a thread reads shared memory at {:#x} that nobody has written", address));
+    }
+    check_writes_are_known(cta, index, words, "a thread reads");
+    const std::uint32_t clock = current->clock[current->component];
+    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
+      if ((words >> i & 1) == 0) continue;
+      std::vector<Cta::Reading>& readings = cta->readings[index * kWordsPerGranule + i];
+      const auto own = std::find_if(readings.begin(), readings.end(),
+                                    [](const Cta::Reading& reading) { return reading.reader == current; });
+      if (own != readings.end()) {
+        own->clock = clock;
+      } else {
+        readings.push_back({current, clock});
+      }
     }
   });
 }
 
 void note_shared_write(const void* pointer, std::size_t bytes) {
-  const std::uint64_t now = machine.tick();
-  for_each_granule(pointer, bytes, [now](Granule* granule, std::uint32_t address) {
-    if (granule->copies > 0) {
+  const std::uint64_t step = machine.tick();
+  for_each_granule(pointer, bytes, [step](std::uint32_t index, std::uint32_t words) {
+    Cta* const cta = current->cta;
+    Granule& granule = cta->granules[index];
+    const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
+    if (granule.copies > 0) {
       machine.fail(
           fmt::format("a thread writes shared memory at {:#x} that a TMA copy is still filling", address));
     }
-    if (granule->wgmmas > 0) {
+    if (granule.wgmmas > 0) {
       machine.fail(fmt::format(
           "a thread writes shared memory at {:#x} that an unfinished wgmma may still read", address));
     }
-    if (granule->stores > 0) {
+    if (granule.stores > 0) {
       machine.fail(
           fmt::format("a thread writes shared memory at {:#x} that a TMA store may still read: nobody waited "
                       "for its bulk group",
                       address));
     }
-    granule->writer = current;
-    granule->written_at = now;
-    granule->copy = 0;
-    granule->defined = true;
+    check_all_is_known(cta, index, words, "a thread writes");
+    forget_uses(cta, index, words);
+    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
+      if ((words >> i & 1) != 0) granule.words[i] = {current, step, current->clock[current->component]};
+    }
+    granule.copy = 0;
+    granule.defined = true;
   });
 }
 

@@ -155,7 +155,8 @@ class LoadRows : public AsyncWork {
         issued_at_(machine.now()) {}
 
   bool step() override {
-    for (std::uint32_t row = first_; row < last_; ++row) load(row);
+    const auto [filler, fill_clock] = next_fill(cta_, barrier_);
+    for (std::uint32_t row = first_; row < last_; ++row) load(row, filler, fill_clock);
     --cta_->copies_in_flight;
     if (Trace* const trace = machine.trace()) {
       trace->events.push_back(
@@ -167,7 +168,7 @@ class LoadRows : public AsyncWork {
   }
 
  private:
-  void load(std::uint32_t row) {
+  void load(std::uint32_t row, std::uint32_t filler, std::uint32_t fill_clock) {
     const unsigned char* const source = box_.row_base(row);
     for (std::uint32_t byte = 0; byte < box_.row_bytes(); byte += kGranuleBytes) {
       std::array<unsigned char, kGranuleBytes> chunk{};
@@ -184,10 +185,12 @@ class LoadRows : public AsyncWork {
       }
       const std::uint32_t destination = box_.shared_address(address_, row, byte);
       std::memcpy(cta_->shared + (destination - kSharedWindow), chunk.data(), chunk.size());
+      forget_uses(cta_, granule_of(destination), kAllWords);
       Granule& granule = cta_->granules[granule_of(destination)];
       --granule.copies;
       granule.defined = true;
-      granule.writer = nullptr;
+      granule.filler = filler;
+      granule.fill_clock = fill_clock;
       granule.copy = copy_;
       granule.row = box_.tensor_row(row);
       granule.chunk = static_cast<std::int32_t>(begin / kGranuleBytes);
@@ -236,7 +239,7 @@ void mark_store(const Box& box, std::uint32_t address, BulkStore* store) {
   for (std::uint32_t row = 0; row < box.rows(); ++row) {
     for (std::uint32_t byte = 0; byte < box.row_bytes(); byte += kGranuleBytes) {
       const std::uint32_t granule = granule_of(box.shared_address(address, row, byte));
-      check_async_read(store->cta, granule, "a TMA store");
+      check_async_read(store->cta, granule, "a TMA store reads");
       ++store->cta->granules[granule].stores;
       store->granules.push_back(granule);
     }
@@ -441,7 +444,12 @@ void release_stores(BulkGroup* group) {
   if (group->released) return;
   group->released = true;
   for (const auto& store : group->stores) {
-    for (const std::uint32_t granule : store->granules) --store->cta->granules[granule].stores;
+    for (const std::uint32_t index : store->granules) {
+      Granule& granule = store->cta->granules[index];
+      --granule.stores;
+      granule.store_waiter = current;
+      granule.store_clock = current->clock[current->component];
+    }
     std::erase(store->cta->unread_stores, store);
   }
 }

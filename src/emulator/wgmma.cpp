@@ -125,11 +125,11 @@ void read_operand(const Cta& cta, const Operand& operand, bool half, int scale, 
 }
 
 Operand operand_a(const Wgmma& wgmma) {
-  return {"wgmma's A", decode(wgmma.desc_a), wgmma.shape.a_is_mn_major, kRows};
+  return {"wgmma's A reads", decode(wgmma.desc_a), wgmma.shape.a_is_mn_major, kRows};
 }
 
 Operand operand_b(const Wgmma& wgmma) {
-  return {"wgmma's B", decode(wgmma.desc_b), wgmma.shape.b_is_mn_major,
+  return {"wgmma's B reads", decode(wgmma.desc_b), wgmma.shape.b_is_mn_major,
           static_cast<std::uint32_t>(wgmma.shape.n)};
 }
 
@@ -237,7 +237,12 @@ void forget_finished(Warpgroup* warpgroup) {
 }
 
 void issue(Warpgroup* warpgroup, const std::shared_ptr<Wgmma>& wgmma) {
-  for (const std::uint32_t granule : wgmma->granules) ++warpgroup->cta->granules[granule].wgmmas;
+  for (const std::uint32_t index : wgmma->granules) {
+    Granule& granule = warpgroup->cta->granules[index];
+    ++granule.wgmmas;
+    granule.wgmma_groups[static_cast<std::size_t>(warpgroup->number)] =
+        static_cast<std::uint32_t>(wgmma->group + 1);
+  }
   wgmma->marked = true;
   warpgroup->issued.push_back(wgmma);
   warpgroup->unretired.push_back(wgmma);
@@ -368,6 +373,8 @@ void wgmma_wait(int pending_groups) {
   };
   while (in_flight()) machine.block(&warpgroup.waiting, "wgmma.wait_group");
   retire(&warpgroup, end_group);
+  std::uint32_t& known_groups = current->clock[warpgroup.component];
+  known_groups = std::max(known_groups, static_cast<std::uint32_t>(end_group));
   std::erase_if(current->busy, [&](const BusyRegisters& busy) {
     if (busy.last_group >= end_group) return false;
     for_each_register(*current, busy.accumulation->n, [&](std::size_t i, std::size_t element) {

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hopper_gemm::emulator {
+
+/// A vector clock (Mattern, "Virtual Time and Global States of Distributed Systems", 1989): how far each component of a
+/// cluster had come when something happened. Components are the threads, then the warpgroups, whose wgmma groups count,
+/// then the mbarriers, whose pieces of TMA copies count. What one thread did is ordered before what another one does if
+/// the other knows of it: directly, or through barriers on which the one arrived and the other waited.
+class VectorClock {
+ public:
+  VectorClock() = default;
+  explicit VectorClock(std::size_t components) : times_(components) {}
+
+  std::uint32_t& operator[](std::size_t component) { return times_[component]; }
+  bool knows(std::size_t component, std::uint32_t time) const { return times_[component] >= time; }
+
+  void join(const VectorClock& other) {
+    if (times_.size() < other.times_.size()) times_.resize(other.times_.size());
+    for (std::size_t i = 0; i < other.times_.size(); ++i) times_[i] = std::max(times_[i], other.times_[i]);
+  }
+
+ private:
+  std::vector<std::uint32_t> times_;
+};
+
+/// What those who arrive at a barrier know, until its phase ends; then those who waited know it.
+struct BarrierClock {
+  VectorClock arriving;
+  VectorClock completed;
+
+  void complete() { completed.join(arriving); }
+};
+
+}  // namespace hopper_gemm::emulator
