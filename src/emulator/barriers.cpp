@@ -83,8 +83,9 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
   if (Trace* const trace = machine.trace(); trace != nullptr && current->number % kWarpgroupSize == 0) {
     trace->events.push_back(
         {begin, machine.now(), current->cta->index.x, fmt::format("warpgroup {}", current->warpgroup->number),
-         fmt::format("wait {:#x}", place.address),
-         current->role == nullptr ? "" : fmt::format("{} stage {}", current->role, current->stage)});
+         current->role == nullptr ? fmt::format("waits for mbarrier {:#x}", place.address)
+                                  : fmt::format("{} waits for stage {}", current->role, current->stage),
+         describe_mbarrier(*current->cta, place.address)});
   }
   return true;
 }

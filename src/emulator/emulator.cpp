@@ -91,32 +91,41 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
 
 bool write_trace() {
   if (options.trace_path.empty()) return true;
-  // Trace Event Format: a process for each CTA, a thread for each of its lanes, complete events.
+  // Trace Event Format: a process for each CTA, a thread for each of its lanes. Complete events of a lane must nest;
+  // those that overlap are pairs of asynchronous events.
   nlohmann::json events = nlohmann::json::array();
+  std::map<unsigned, int> ctas;
   std::map<std::pair<unsigned, std::string>, int> lanes;
+  const auto name = [&events](const char* what, unsigned cta, int lane, const std::string& text) {
+    events.push_back({{"ph", "M"}, {"pid", cta}, {"tid", lane}, {"name", what}, {"args", {{"name", text}}}});
+  };
+  int number = 0;
   for (const Trace::Event& event : trace.events) {
-    const auto [lane, is_new] = lanes.try_emplace({event.cta, event.lane}, static_cast<int>(lanes.size()));
-    if (is_new) {
-      events.push_back({{"ph", "M"},
-                        {"pid", event.cta},
-                        {"name", "process_name"},
-                        {"args", {{"name", fmt::format("CTA {}", event.cta)}}}});
-      events.push_back({{"ph", "M"},
-                        {"pid", event.cta},
-                        {"tid", lane->second},
-                        {"name", "thread_name"},
-                        {"args", {{"name", event.lane}}}});
+    if (ctas.try_emplace(event.cta, 0).second)
+      name("process_name", event.cta, 0, fmt::format("CTA {}", event.cta));
+    const auto [lane, is_new] =
+        lanes.try_emplace({event.cta, event.lane}, static_cast<int>(lanes.size()) + 1);
+    if (is_new) name("thread_name", event.cta, lane->second, event.lane);
+    nlohmann::json json = {{"ph", "X"},
+                           {"pid", event.cta},
+                           {"tid", lane->second},
+                           {"ts", event.begin},
+                           {"name", event.name},
+                           {"cat", event.lane},
+                           {"args", {{"detail", event.detail}}}};
+    if (event.overlaps) {
+      json["ph"] = "b";
+      json["id"] = ++number;
+      events.push_back(json);
+      json["ph"] = "e";
+      json["ts"] = event.end;
+    } else {
+      json["dur"] = std::max<std::uint64_t>(1, event.end - event.begin);
     }
-    events.push_back({{"ph", "X"},
-                      {"pid", event.cta},
-                      {"tid", lane->second},
-                      {"ts", event.begin},
-                      {"dur", std::max<std::uint64_t>(1, event.end - event.begin)},
-                      {"name", event.name},
-                      {"args", {{"detail", event.detail}}}});
+    events.push_back(std::move(json));
   }
   std::ofstream file(options.trace_path);
-  file << nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump() << '\n';
+  file << nlohmann::json{{"traceEvents", events}}.dump() << '\n';
   file.flush();
   return file.good();
 }

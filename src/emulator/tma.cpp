@@ -161,7 +161,8 @@ class LoadRows : public AsyncWork {
     if (Trace* const trace = machine.trace()) {
       trace->events.push_back(
           {issued_at_, machine.now(), cta_->index.x, "TMA loads", fmt::format("load to {:#x}", address_),
-           fmt::format("rows {} to {}, {} bytes", first_, last_ - 1, (last_ - first_) * box_.row_bytes())});
+           fmt::format("rows {} to {}, {} bytes", first_, last_ - 1, (last_ - first_) * box_.row_bytes()),
+           true});
     }
     mbarrier_complete(cta_, barrier_, std::int64_t{last_ - first_} * box_.row_bytes());
     return true;
@@ -310,7 +311,7 @@ class StoreBox : public AsyncWork {
     if (Trace* const trace = machine.trace()) {
       trace->events.push_back({issued_at_, machine.now(), store_->cta->index.x, "TMA stores",
                                fmt::format("store from {:#x}", address_),
-                               fmt::format("{} bytes", box_.bytes())});
+                               fmt::format("{} bytes", box_.bytes()), true});
     }
     machine.wake(waiting_);
     return true;

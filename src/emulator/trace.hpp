@@ -15,6 +15,7 @@ struct Trace {
     std::string lane;  ///< of the timeline: "warpgroup 0", "TMA"
     std::string name;
     std::string detail;
+    bool overlaps = false;  ///< others of its lane
   };
   std::vector<Event> events;
 };
