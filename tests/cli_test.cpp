@@ -220,10 +220,29 @@ TEST_F(CliTest, BadOptionValues) {
   expect_refused({"1", "--rounds", "0"},
                  {"--rounds got '0'", "from 1 to 1000", "type for example --rounds 7"});
   expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'", "type for example --seed 42"});
+  expect_refused({"1", "--device", "tpu"}, {"--device got 'tpu'", "gpu and emulator"});
+  for (const char* seeds : {"0", "1000001", "-1", "many"}) {
+    expect_refused({"1", "--device", "emulator", "--seeds", seeds},
+                   {"--seeds got '", seeds, "from 1 to 1000000", "type for example --seeds 10"});
+  }
+}
+
+TEST_F(CliTest, OptionsOfTheEmulatorOnAGpu) {
+  const std::string trace = folder_ / "trace.json";
+  for (const std::vector<const char*>& device :
+       {std::vector<const char*>{"1"}, std::vector<const char*>{"1", "--device", "gpu"}}) {
+    std::vector<const char*> seeds = device;
+    seeds.insert(seeds.end(), {"--seeds", "3"});
+    expect_refused(seeds, {"--seeds was given", "on the GPU", "type --device emulator", "leave --seeds out"});
+    std::vector<const char*> traced = device;
+    traced.insert(traced.end(), {"--trace", trace.c_str()});
+    expect_refused(traced, {"--trace was given", "type --device emulator"});
+  }
 }
 
 TEST_F(CliTest, EmptyOptionValues) {
-  for (const char* option : {"--csv", "--json", "--seed", "--size", "--shape", "--mode"}) {
+  for (const char* option :
+       {"--csv", "--json", "--seed", "--size", "--shape", "--mode", "--device", "--seeds", "--trace"}) {
     expect_refused({"1", option, ""}, {option, "got ''", "type --"});
   }
 }
@@ -231,7 +250,7 @@ TEST_F(CliTest, EmptyOptionValues) {
 TEST_F(CliTest, UnknownOptionListsWhatThereIs) {
   expect_refused({"1", "--sise", "8"},
                  {"no option '--sise'", "--size, --shape", "--csv, --json", "`matmul --help`"});
-  expect_refused({"1", "--device", "gpu"}, {"no option '--device'"});
+  expect_refused({"1", "--sms", "4"}, {"no option '--sms'", "--device", "--seeds, --trace"});
 }
 
 TEST_F(CliTest, OptionsWithTooFewOrTooManyValues) {
@@ -271,7 +290,7 @@ TEST_F(CliTest, CsvAndJsonToOneFileUnderTwoSpellings) {
 TEST_F(CliTest, NoGpu) {
   platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
   const std::string csv = folder_ / "results.csv";
-  expect_refused({"1", "--csv", csv.c_str()}, {"no NVIDIA GPU is visible"});
+  expect_refused({"1", "--csv", csv.c_str(), "--device", "gpu"}, {"no NVIDIA GPU is visible"});
 }
 
 TEST_F(CliTest, OtherGpu) {
@@ -280,7 +299,7 @@ TEST_F(CliTest, OtherGpu) {
     platform_.device_.compute_capability = other;
     const std::string is_other = "NVIDIA A100 is " + sm_text(other);
     for (const char* version : {"0", "2-3", "ceiling", "all"}) {
-      expect_refused({version},
+      expect_refused({version, "--device", "gpu"},
                      {"needs an sm_90 GPU (H100, H200, GH200)", is_other.c_str(), "`matmul list`"});
     }
   }
@@ -289,7 +308,7 @@ TEST_F(CliTest, OtherGpu) {
 TEST_F(CliTest, DriverWithoutTensorMaps) {
   platform_.tensor_map_status_ =
       unsupported("the driver lacks cuTensorMapEncodeTiled; install driver 525 or later");
-  expect_refused({"1"}, {"cuTensorMapEncodeTiled"});
+  expect_refused({"1", "--device", "gpu"}, {"cuTensorMapEncodeTiled"});
 }
 
 TEST_F(CliTest, TooLittleMemoryIsSaidBeforeAllocating) {
@@ -333,7 +352,8 @@ TEST_F(CliTest, ListNeedsNoGpu) {
 TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"--help"}), kExitOk);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("Method:"), HasSubstr("Exit status")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("Method on a GPU:"), HasSubstr("Emulator:"),
+                                HasSubstr("Exit status")));
   std::istringstream lines(out_.str());
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 79U) << line;
   EXPECT_EQ(run({"--version"}), kExitOk);
@@ -342,6 +362,16 @@ TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
 }
 
 // Runs.
+
+TEST_F(CliTest, TheGpuIsUsedWhereThereIsOne) {
+  for (const std::vector<const char*>& arguments :
+       {std::vector<const char*>{"1"}, std::vector<const char*>{"1", "--device", "gpu"}}) {
+    EXPECT_EQ(run(arguments), kExitOk);
+    EXPECT_EQ(platform_.request_.shape, (GemmShape{8192, 8192, 8192}));
+    EXPECT_THAT(out_.str(), HasSubstr("NVIDIA H200"));
+  }
+  EXPECT_EQ(platform_.sessions_, 2);
+}
 
 TEST_F(CliTest, MeasuresWhatWasAskedForBetweenBaselineAndCeiling) {
   EXPECT_EQ(run({"4", "2"}), kExitOk);
@@ -548,7 +578,8 @@ TEST_F(OptionsTest, ShapesAreCollectedOnce) {
 
 TEST_F(OptionsTest, Defaults) {
   versions({"1"});
-  EXPECT_THAT(options_.shapes, ElementsAre(GemmShape{8192, 8192, 8192}));
+  EXPECT_EQ(options_.device, Options::Device::Any);
+  EXPECT_THAT(options_.shapes, IsEmpty());
   EXPECT_THAT(options_.modes, ElementsAre(Mode::Burst));
   EXPECT_EQ(options_.data, DataKind::Normal);
   EXPECT_EQ(options_.rounds, 7);

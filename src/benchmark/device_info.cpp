@@ -10,9 +10,8 @@ namespace hopper_gemm {
 Status check_any_device(int driver_version, cudaError_t count_error, int count) {
   if (driver_version == 0) {
     return unsupported(
-        "no NVIDIA driver is installed, so no kernel can run here; type `matmul list` to see what there is "
-        "to "
-        "run on a machine with an sm_90 GPU (H100, H200)");
+        "no NVIDIA driver is installed; type `matmul list` to see what there is to run on a machine with an "
+        "sm_90 GPU (H100, H200)");
   }
   if (count_error == cudaErrorInsufficientDriver) {
     return unsupported(

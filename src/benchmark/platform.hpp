@@ -71,6 +71,8 @@ class Platform {
   virtual ~Platform() = default;
 
   virtual std::span<const KernelInfo> ladder() = 0;
+  /// The same versions as they run on the emulator; none where the program has no emulator.
+  virtual std::span<const KernelInfo> emulated_ladder() { return {}; }
   virtual Status query_device(DeviceInfo* device) = 0;
   virtual Status check_tensor_map_support() = 0;
   /// A machine without NVML is no error to the caller: it measures without clocks and power.

@@ -1,6 +1,5 @@
 #include "cli/app.hpp"
 
-#include <cuda_bf16.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -16,7 +15,10 @@
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
+#include "cli/emulated_run.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "cli/refusal.hpp"
 #include "git_commit.hpp"
 
 namespace hopper_gemm {
@@ -24,47 +26,11 @@ namespace {
 
 constexpr ComputeCapability kHopper = {9, 0};
 
+constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
+
 constexpr std::string_view kBaselineIdea = "the better of cublasGemmEx and the fastest cublasLt candidate";
 constexpr std::string_view kCeilingIdea =
     "wgmma from shared memory without any loads: the speed of light of the day";
-
-/// What is going on, on stderr.
-class Progress {
- public:
-  Progress(std::ostream& err, bool terminal) : err_(err), terminal_(terminal) {}
-  ~Progress() { clear(); }
-
-  /// A step of the work: rewrites the line of a terminal, or is a line of its own.
-  void step(const std::string& text) {
-    if (terminal_) return detail(text);
-    err_ << text << std::endl;
-  }
-
-  /// Progress within a step: shown on a terminal only.
-  void detail(const std::string& text) {
-    if (!terminal_) return;
-    clear();
-    constexpr std::size_t kLineLength = 79;  // a longer line would wrap, and could not be rewritten
-    err_ << text.substr(0, kLineLength) << std::flush;
-    shown_ = true;
-  }
-
-  void note(const std::string& text) {
-    clear();
-    err_ << text << std::endl;
-  }
-
-  /// Before anything else is printed.
-  void clear() {
-    if (shown_) err_ << "\r\x1b[2K" << std::flush;
-    shown_ = false;
-  }
-
- private:
-  std::ostream& err_;
-  bool terminal_;
-  bool shown_ = false;
-};
 
 std::string list_text(std::span<const KernelInfo> ladder) {
   constexpr std::string_view kFormat = "{:<8} {:<20} {:<6} {}\n";
@@ -78,15 +44,8 @@ std::string list_text(std::span<const KernelInfo> ladder) {
   return text;
 }
 
-/// Operands that can_implement may look at: their addresses are aligned, and nothing is read through them.
-GemmArgs placeholder_args(const GemmShape& shape) {
-  alignas(256) static __nv_bfloat16 aligned[1];
-  const LeadingDimensions ld = make_leading_dimensions(shape);
-  return {.shape = shape, .a = aligned, .lda = ld.a, .b = aligned, .ldb = ld.b, .d = aligned, .ldd = ld.d};
-}
-
 /// Everything in this build is compiled for sm_90 alone: the kernels, the fills, the reference and the
-/// checks.
+/// checks on the GPU.
 Status check_is_hopper(const DeviceInfo& device) {
   if (device.compute_capability == kHopper) return {};
   return unsupported(fmt::format(
@@ -95,35 +54,11 @@ Status check_is_hopper(const DeviceInfo& device) {
       sm_text(kHopper), device.name, sm_text(device.compute_capability)));
 }
 
-/// What to type instead of a shape that a kernel refuses.
-std::string advice_on(const GemmShape& shape) {
-  const int below = shape.k / kTmaAlignmentElems * kTmaAlignmentElems;
-  if (below == shape.k) return "type a smaller --shape";
-  const int to_next = kTmaAlignmentElems - (shape.k - below);
-  if (below == 0) return fmt::format("type K = {}", kTmaAlignmentElems);
-  if (shape.k > std::numeric_limits<int>::max() - to_next) return fmt::format("type K = {}", below);
-  return fmt::format("type K = {} or {}", below, shape.k + to_next);
-}
-
-/// Ok, or why `kernel` cannot run at `shape`.
-Status kernel_refusal(const KernelInfo& kernel, const GemmShape& shape) {
-  const Status refusal = kernel.can_implement(placeholder_args(shape));
-  if (refusal.ok()) return {};
-  return {refusal.code(), fmt::format("kernel {} ({}) cannot run {}: {}; {}", kernel.version, kernel.name,
-                                      to_string(shape), refusal.message(), advice_on(shape))};
-}
-
-/// Ok unless kernels were asked for of which none can run at any of the shapes; then why the first cannot.
-Status check_any_can_run(const Options& options) {
-  Status first;
-  for (const GemmShape& shape : options.shapes) {
-    for (const KernelInfo* kernel : options.kernels) {
-      Status refusal = kernel_refusal(*kernel, shape);
-      if (refusal.ok()) return {};
-      if (first.ok()) first = std::move(refusal);
-    }
-  }
-  return first;
+/// Ok, or why no kernel can run on this machine's GPU.
+Status find_gpu(Platform& platform, DeviceInfo* device) {
+  HG_RETURN_IF_ERROR(platform.query_device(device));
+  HG_RETURN_IF_ERROR(check_is_hopper(*device));
+  return platform.check_tensor_map_support();
 }
 
 /// Says at which shape a session failed.
@@ -159,9 +94,12 @@ std::string typed_command(int argc, const char* const* argv) {
 /// One execution of the benchmark: checks everything, then measures shape by shape.
 class Run {
  public:
-  Run(const Options& options, Platform& platform, std::string command, std::ostream& out, Progress& progress)
+  Run(const Options& options, Platform& platform, DeviceInfo device, std::string command, std::ostream& out,
+      Progress& progress)
       : options_(options), platform_(platform), out_(out), progress_(progress) {
+    info_.device = std::move(device);
     info_.command = std::move(command);
+    if (options_.shapes.empty()) options_.shapes.push_back(kDefaultShape);
   }
 
   /// Everything that can be said before the GPU works, so that nobody waits for an error.
@@ -172,10 +110,14 @@ class Run {
       return invalid_argument(
           fmt::format("--csv and --json both name '{}'; type two different files", csv_file_));
     }
-    DeviceInfo& device = info_.device;
-    HG_RETURN_IF_ERROR(platform_.query_device(&device));
-    HG_RETURN_IF_ERROR(check_is_hopper(device));
-    HG_RETURN_IF_ERROR(platform_.check_tensor_map_support());
+    if (!options_.emulator_options.empty()) {
+      const std::string& option = options_.emulator_options.front();
+      return invalid_argument(
+          fmt::format("{} was given, but this is to run on the GPU, and {} is the emulator's; type "
+                      "--device emulator, or leave {} out",
+                      option, option, option));
+    }
+    const DeviceInfo& device = info_.device;
     HG_RETURN_IF_ERROR(check_any_can_run(options_));
     for (const GemmShape& shape : options_.shapes) {
       HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
@@ -356,7 +298,7 @@ class Run {
     out_.flush();
   }
 
-  const Options& options_;
+  Options options_;
   Platform& platform_;
   std::ostream& out_;
   Progress& progress_;
@@ -368,15 +310,55 @@ class Run {
   bool kernel_crashed_ = false;  // or hung
 };
 
+/// What a refusal found, without its advice.
+std::string finding_of(const Status& refusal) {
+  return refusal.message().substr(0, refusal.message().find("; "));
+}
+
+int report(const Status& error, Progress& progress) {
+  progress.note("matmul: " + one_line(error.message()));
+  return kExitCannotRun;
+}
+
+int run_on_gpu(const Options& options, Platform& platform, const DeviceInfo& device, std::string command,
+               std::ostream& out, Progress& progress) {
+  Run run(options, platform, device, std::move(command), out, progress);
+  if (const Status checked = run.check(); !checked.ok()) return report(checked, progress);
+  // One after the other: what was measured is written even if measuring ended early.
+  const std::array outcomes = {run.measure(), run.write_csv(), run.write_json(), flush(out)};
+  int exit_status = kExitOk;
+  for (const Status& outcome : outcomes) {
+    if (!outcome.ok()) exit_status = report(outcome, progress);
+  }
+  return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
+}
+
+/// `reason`: why, if it was not asked for.
+int run_on_emulator(const Options& options, Platform& platform, const std::string& reason, std::ostream& out,
+                    Progress& progress) {
+  EmulatedRun run(options, reason, out, progress);
+  if (const Status checked = run.check(platform.emulated_ladder()); !checked.ok()) {
+    return report(checked, progress);
+  }
+  if (!reason.empty()) {
+    progress.note(fmt::format(
+        "matmul: {}, so the same kernels run on the emulator: that verifies them, and gives no speeds",
+        one_line(reason)));
+  }
+  const std::array outcomes = {run.verify(), flush(out)};
+  int exit_status = kExitOk;
+  for (const Status& outcome : outcomes) {
+    if (!outcome.ok()) exit_status = report(outcome, progress);
+  }
+  return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
+}
+
 }  // namespace
 
 int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostream& out, std::ostream& err,
                bool err_is_terminal) {
   Progress progress(err, err_is_terminal);
-  const auto fail = [&progress](const Status& status) {
-    progress.note("matmul: " + one_line(status.message()));
-    return kExitCannotRun;
-  };
+  const auto fail = [&progress](const Status& status) { return report(status, progress); };
   Options options;
   if (const Status parsed = parse_options(argc, argv, platform.ladder(), &options); !parsed.ok())
     return fail(parsed);
@@ -385,15 +367,15 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
     const Status shown = flush(out);
     return shown.ok() ? kExitOk : fail(shown);
   }
-  Run run(options, platform, typed_command(argc, argv), out, progress);
-  if (const Status checked = run.check(); !checked.ok()) return fail(checked);
-  // One after the other: what was measured is written even if measuring ended early.
-  const std::array outcomes = {run.measure(), run.write_csv(), run.write_json(), flush(out)};
-  int exit_status = kExitOk;
-  for (const Status& outcome : outcomes) {
-    if (!outcome.ok()) exit_status = fail(outcome);
+  DeviceInfo device;
+  std::string reason;  // for the emulator, if it was not asked for
+  if (options.device != Options::Device::Emulator) {
+    const Status found = find_gpu(platform, &device);
+    if (!found.ok() && options.device == Options::Device::Gpu) return fail(found);
+    if (!found.ok()) reason = finding_of(found);
+    if (found.ok()) return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);
   }
-  return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
+  return run_on_emulator(options, platform, reason, out, progress);
 }
 
 }  // namespace hopper_gemm

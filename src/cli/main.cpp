@@ -6,11 +6,24 @@
 
 #include "benchmark/platform.hpp"
 #include "cli/app.hpp"
+#include "emulator/emulated_ladder.hpp"
+
+namespace {
+
+/// This machine, with the emulator.
+class Machine : public hopper_gemm::CudaPlatform {
+ public:
+  std::span<const hopper_gemm::KernelInfo> emulated_ladder() override {
+    return hopper_gemm::emulator::emulated_ladder();
+  }
+};
+
+}  // namespace
 
 int main(int argc, char** argv) {
   // A reader of the output that ends early, such as head, must not end this before it has written its files.
   std::signal(SIGPIPE, SIG_IGN);
-  hopper_gemm::CudaPlatform platform;
+  Machine platform;
   const int status =
       hopper_gemm::run_matmul(argc, argv, platform, std::cout, std::cerr, isatty(STDERR_FILENO) == 1);
   // Not a return: destroying the CUDA context would wait for a kernel that hangs.

@@ -14,7 +14,9 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
+// What only a GPU gives, and what only the emulator has.
+constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv", "--json"};
+constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 
 // Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
 constexpr std::string_view kFooter =
@@ -24,13 +26,22 @@ wgmma without any loads, the speed of light on this GPU at this moment; ranges
 are written 4-8; all is everything. 0 and ceiling are always measured too, for
 the percentages.
 
-Method: every version is first verified against an fp64 product. Then all take
-turns in random order, several rounds; a sample is 50 ms of rest, 4 ms of
-warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches are
-captured into CUDA graphs of about 4 ms and replayed, so that the time to
+Method on a GPU: every version is first verified against an fp64 product. Then
+all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
+of warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches
+are captured into CUDA graphs of about 4 ms and replayed, so that the time to
 launch from the host does not enter. Operands rotate over at least three times
 the L2 cache, or over as many sets as one graph holds launches (4096). Clock
 and power come from NVML, power in sustained mode only.
+
+Emulator: the same kernels run on a Hopper GPU in software, on any CPU, at
+small shapes, for correctness and not for speed. Every seed is another order
+of what may happen at the same time; deadlocks, races for shared memory and
+accesses outside of it are reported with the line of source. Integer results
+must be exact, others within one rounding and fp32 sums of an fp64 product. A
+failure comes with the command that repeats it, by --seeds 1 --seed S; adding
+--trace FILE writes its timeline for ui.perfetto.dev or chrome://tracing. 0 and
+ceiling do not run there.
 
 Exit status: 0 all went well; 1 a kernel was wrong, hung or crashed; 2 bad
 input, or a machine that cannot run it.
@@ -49,6 +60,9 @@ struct RawOptions {
   bool no_verify = false;
   std::string csv_path;
   std::string json_path;
+  std::string device;
+  std::string seeds;
+  std::string trace_path;
 };
 
 // Given twice, see check_values.
@@ -63,19 +77,27 @@ void declare(CLI::App& app, RawOptions& raw) {
                                      const char* help) {
     app.add_option(name, values, help)->allow_extra_args(false)->type_name(value);
   };
-  add_repeatable("--size", "N", raw.sizes, "the shape NxNxN (default: 8192); repeatable");
+  add_repeatable("--size", "N", raw.sizes,
+                 "the shape NxNxN; repeatable (default: 8192, on\nthe emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
   add_repeatable("--suite", "NAME", raw.suites, "shapes: squares, llm or ragged; repeatable");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
+  add("--device", "NAME", raw.device,
+      "gpu or emulator (default: gpu where there is an\nsm_90 GPU, emulator elsewhere)");
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
   add("--data", "NAME", raw.data,
       "what A and B hold: normal (default), uniform or\n"
-      "integers (-1, 0 and 1), which run faster");
+      "integers (-1, 0 and 1), which run faster; on the\n"
+      "emulator by default integers and normal in turn");
   add("--rounds", "N", raw.rounds, "samples of each version, 1 to 1000 (default: 7)");
   add("--seed", "N", raw.seed,
-      "of the inputs and of the order of measurement\n(default: random, and printed)");
+      "of the inputs and of the order of measurement, on\n"
+      "the emulator the first one of the schedules\n(default: random, and printed)");
+  add("--seeds", "N", raw.seeds,
+      "emulator: schedules of each version and shape,\n1 to 1000000 (default: 10)");
+  add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch there");
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "write the results to this file too");
   add("--json", "FILE", raw.json_path, "the same as JSON, with every sample");
@@ -159,7 +181,10 @@ class Selection {
       std::fill(selected_.begin(), selected_.end(), true);
       return {};
     }
-    if (version == kCeilingVersion) return {};
+    if (version == kCeilingVersion) {
+      gpu_versions_.push_back(version);
+      return {};
+    }
     const std::size_t dash = version.find('-');
     if (dash == std::string::npos) return add_range(version, version, version);
     return add_range(version.substr(0, dash), version.substr(dash + 1), version);
@@ -169,6 +194,7 @@ class Selection {
     for (std::size_t i = 0; i < ladder_.size(); ++i) {
       if (selected_[i]) options->kernels.push_back(&ladder_[i]);
     }
+    options->gpu_versions = gpu_versions_;
   }
 
  private:
@@ -184,6 +210,7 @@ class Selection {
     const std::ptrdiff_t begin = position(first);
     const std::ptrdiff_t end = position(last);
     if (begin < 0 || end < 0) return unknown_version(asked, ladder_);
+    if (end == 0) gpu_versions_.push_back(asked);
     if (end < begin) {
       return invalid_argument(fmt::format("the range '{}' runs backwards; type {}-{}", asked, last, first));
     }
@@ -195,6 +222,7 @@ class Selection {
 
   std::span<const KernelInfo> ladder_;
   std::vector<bool> selected_;
+  std::vector<std::string> gpu_versions_;
 };
 
 Status read_versions(const CLI::App& app, const std::vector<std::string>& versions,
@@ -242,7 +270,27 @@ Status read_shapes(const RawOptions& raw, std::vector<GemmShape>* shapes) {
     HG_RETURN_IF_ERROR(find_suite(name, &suite));
     for (const GemmShape& member : suite) add(member);
   }
-  if (shapes->empty()) add(kDefaultShape);
+  return {};
+}
+
+Status read_device(const CLI::App& app, const RawOptions& raw, Options* options) {
+  const auto given = [&app](const std::string& name) { return app.get_option(name)->count() > 0; };
+  for (const char* name : kGpuOptions) {
+    if (given(name)) options->gpu_options.emplace_back(name);
+  }
+  for (const char* name : kEmulatorOptions) {
+    if (given(name)) options->emulator_options.emplace_back(name);
+  }
+  options->data_given = given("--data");
+  if (raw.device.empty()) return {};
+  if (raw.device == "gpu") {
+    options->device = Options::Device::Gpu;
+  } else if (raw.device == "emulator") {
+    options->device = Options::Device::Emulator;
+  } else {
+    return invalid_argument(fmt::format(
+        "--device got '{}', but the devices are gpu and emulator; type one of these", raw.device));
+  }
   return {};
 }
 
@@ -272,9 +320,15 @@ Status read_data(const std::string& name, Options* options) {
 Status read_numbers(const RawOptions& raw, Options* options) {
   constexpr NumberRule kRounds = {"--rounds", "the number of samples", 1, 1000, "7"};
   constexpr NumberRule kSeed = {"--seed", "the seed", 0, std::numeric_limits<std::uint32_t>::max(), "42"};
+  constexpr NumberRule kSeeds = {"--seeds", "the number of schedules", 1, 1000000, "10"};
   std::uint64_t rounds = 0;
   HG_RETURN_IF_ERROR(parse_number(kRounds, raw.rounds, &rounds));
   options->rounds = static_cast<int>(rounds);
+  if (!raw.seeds.empty()) {
+    std::uint64_t seeds = 0;
+    HG_RETURN_IF_ERROR(parse_number(kSeeds, raw.seeds, &seeds));
+    options->seeds = static_cast<int>(seeds);
+  }
   if (raw.seed.empty()) {
     options->seed = std::random_device{}();
     return {};
@@ -308,6 +362,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   }
   HG_RETURN_IF_ERROR(check_values(app));
   HG_RETURN_IF_ERROR(read_versions(app, raw.versions, ladder, options));
+  HG_RETURN_IF_ERROR(read_device(app, raw, options));
   HG_RETURN_IF_ERROR(read_shapes(raw, &options->shapes));
   HG_RETURN_IF_ERROR(read_mode(raw.mode, &options->modes));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
@@ -315,6 +370,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   options->verify = !raw.no_verify;
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
+  options->trace_path = raw.trace_path;
   return {};
 }
 

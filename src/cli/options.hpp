@@ -20,18 +20,33 @@ struct Options {
     List,      ///< show the versions there are
     ShowText,  ///< show `text`: help or version
   };
+  /// What the kernels run on.
+  enum class Device {
+    Any,  ///< the GPU where there is one that can run them, the emulator where there is none
+    Gpu,
+    Emulator,
+  };
   Action action = Action::Run;
   std::string text;
   std::vector<const KernelInfo*> kernels;  ///< in the ladder's order, each once; 0 and ceiling are run always
-  std::vector<GemmShape> shapes;           ///< in the order given, each once
+  Device device = Device::Any;
+  std::vector<GemmShape> shapes;  ///< in the order given, each once; empty: the device's own
   std::vector<Mode> modes;
   DataKind data = DataKind::Normal;
   std::string data_name;
+  bool data_given = false;
   int rounds = 0;
   std::uint64_t seed = 0;
   bool verify = true;
-  std::string csv_path;   ///< empty: none
-  std::string json_path;  ///< likewise
+  std::string csv_path;    ///< empty: none
+  std::string json_path;   ///< likewise
+  int seeds = 0;           ///< schedules on the emulator, from `seed` on; 0: not given
+  std::string trace_path;  ///< empty: none
+
+  // Which of what was given only one device knows, as it was typed.
+  std::vector<std::string> gpu_versions;      ///< "0", "ceiling"
+  std::vector<std::string> gpu_options;       ///< "--mode"
+  std::vector<std::string> emulator_options;  ///< "--seeds"
 };
 
 /// Reads the command line against the kernels of `ladder`. InvalidArgument: one sentence that says what was

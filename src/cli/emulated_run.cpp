@@ -1,0 +1,445 @@
+#include "cli/emulated_run.hpp"
+
+#include <cuda_bf16.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <new>
+#include <numbers>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "benchmark/report.hpp"
+#include "benchmark/shapes.hpp"
+#include "benchmark/statistics.hpp"
+#include "cli/refusal.hpp"
+#include "emulator/emulator.hpp"
+#include "emulator/random.hpp"
+#include "git_commit.hpp"
+#include "hopper_gemm/ceil_div.hpp"
+#include "hopper_gemm/gemm_args.hpp"
+#include "verify/check.hpp"
+#include "verify/fill.hpp"
+#include "verify/reference.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+constexpr int kDefaultSeeds = 10;
+
+// Partial tiles on every side, K tails, numbers of tiles that are no multiple of a cluster, and more tiles
+// than CTAs.
+constexpr GemmShape kDefaultShapes[] = {{256, 256, 256}, {200, 264, 72}, {129, 257, 136}, {520, 776, 328}};
+
+// Persistent kernels size their grids by it: few, so that each CTA has several tiles.
+constexpr int kSms[] = {2, 4, 6};
+
+// Multiply-adds of a launch, in whole tiles: some ten seconds. It bounds the memory too, at less than 1 GB,
+// since no K is below 64 then.
+constexpr double kMostMultiplyAdds = 0x1p31;
+constexpr int kLargestSquare = 1280;
+
+// In front of D: more rows than the tallest tile has. Behind it memory ends, and the emulator reports who
+// writes there.
+constexpr std::int64_t kGuardRows = 256;
+
+// References that are kept, so that not every version computes those of the same seeds again.
+constexpr std::size_t kMostCachedBytes = std::size_t{256} << 20;
+
+double multiply_adds(const GemmShape& shape) {
+  const auto padded = [](int extent, int block) {
+    return static_cast<double>(ceil_div(std::int64_t{extent}, std::int64_t{block}) * block);
+  };
+  return padded(shape.m, 128) * padded(shape.n, 256) * padded(shape.k, 64);
+}
+
+Status check_size(const GemmShape& shape) {
+  if (multiply_adds(shape) <= kMostMultiplyAdds) return {};
+  return unsupported(
+      fmt::format("the emulator would take too long for {}, which is {:.1e} multiply-adds in whole tiles "
+                  "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
+                  "--shape as small",
+                  to_string(shape), multiply_adds(shape), kMostMultiplyAdds, kLargestSquare));
+}
+
+// A pitch that TMA accepts and that leaves padding behind every row.
+std::int64_t padded_pitch(std::int64_t row_elems, int padding_units) {
+  const std::int64_t units = ceil_div(row_elems, std::int64_t{kTmaAlignmentElems});
+  return (units + padding_units) * kTmaAlignmentElems;
+}
+
+// Up to the last element: the last row has no padding, so that whoever leaves it leaves the allocation.
+std::int64_t matrix_elems(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  return (rows - 1) * ld + cols;
+}
+
+std::string_view name_of(DataKind kind) {
+  switch (kind) {
+    case DataKind::Normal: return "normal";
+    case DataKind::Uniform: return "uniform";
+    case DataKind::Integers: return "integer";
+  }
+  return "";
+}
+
+float draw(DataKind kind, double density, emulator::Random& random) {
+  constexpr double kUnit = 0x1p-53;
+  const auto uniform = [&random] {
+    return (static_cast<double>(random.next() >> 11) + 1) * kUnit;
+  };  // in (0, 1]
+  switch (kind) {
+    case DataKind::Normal: {
+      const double radius = std::sqrt(-2 * std::log(uniform()));
+      return static_cast<float>(radius * std::cos(2 * std::numbers::pi * uniform()));
+    }
+    case DataKind::Uniform: return static_cast<float>(2 * uniform() - 1);
+    case DataKind::Integers: {
+      if (uniform() > density) return 0;
+      return random.below(2) == 0 ? -1.0F : 1.0F;
+    }
+  }
+  return 0;
+}
+
+/// Fills a matrix, the padding with NaN. The largest 2-norm of its rows.
+double fill(__nv_bfloat16* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, DataKind kind,
+            std::uint64_t seed) {
+  emulator::Random random(seed);
+  const double density = integer_density(cols);
+  double largest = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (std::int64_t col = 0; col < cols; ++col) {
+      const __nv_bfloat16 value = __float2bfloat16_rn(draw(kind, density, random));
+      data[row * ld + col] = value;
+      sum += static_cast<double>(__bfloat162float(value)) * static_cast<double>(__bfloat162float(value));
+    }
+    if (row + 1 < rows) {
+      std::fill(data + row * ld + cols, data + (row + 1) * ld,
+                __float2bfloat16_rn(std::numeric_limits<float>::quiet_NaN()));
+    }
+    largest = std::max(largest, std::sqrt(sum));
+  }
+  return largest;
+}
+
+/// Calls visit(index, is_guard) for every element of the allocation.
+template <typename Visit>
+void for_each_element(const GuardedOutput& output, Visit visit) {
+  for (std::int64_t index = 0; index < output.size; ++index) {
+    const std::int64_t i = index - output.offset;
+    visit(index, i < 0 || i >= output.m * output.ldd || i % output.ldd >= output.n);
+  }
+}
+
+void poison(const GuardedOutput& output) {
+  for_each_element(output, [&](std::int64_t index, bool is_guard) {
+    output.allocation[index] = is_guard ? kGuard : kPoison;
+  });
+}
+
+/// What was written outside of D; empty if nothing was.
+std::string guard_fault(const GuardedOutput& output) {
+  std::int64_t touched = 0;
+  std::int64_t first = 0;
+  for_each_element(output, [&](std::int64_t index, bool is_guard) {
+    if (!is_guard || output.allocation[index] == kGuard) return;
+    if (touched++ == 0) first = index - output.offset;
+  });
+  if (touched == 0) return "";
+  return fmt::format("{} elements outside of D were overwritten, the first {}", touched,
+                     first < 0 ? fmt::format("{} elements in front of it", -first)
+                               : fmt::format("in the padding of row {}, in column {}", first / output.ldd,
+                                             first % output.ldd));
+}
+
+std::string describe(const CheckResult& result, const GemmShape& shape) {
+  return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}",
+                     result.wrong, std::int64_t{shape.m} * shape.n, result.nans,
+                     result.first_wrong_index / shape.n, result.first_wrong_index % shape.n,
+                     result.first_wrong_value, result.first_wrong_reference);
+}
+
+/// The emulator's own words where it has any: the Status quotes them in the middle of a call of the runtime.
+std::string launch_fault(const Status& status) {
+  const std::string report = emulator::last_report();
+  return !report.empty() && status.message().find(report) != std::string::npos ? report : status.message();
+}
+
+std::string table_row(std::string_view version, std::string_view shape, std::string_view seeds,
+                      std::string_view result, std::string_view steps, std::string_view seconds,
+                      std::string_view note) {
+  std::string line = fmt::format("{:<22} {:<15} {:>7}  {:<8} {:>10} {:>8}  {}", version, shape, seeds, result,
+                                 steps, seconds, note);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+std::string indented(const std::string& text) {
+  std::string lines = "    ";
+  for (const char c : text) lines += c == '\n' ? std::string("\n    ") : std::string(1, c);
+  return lines + '\n';
+}
+
+}  // namespace
+
+/// A, B, D and the reference at one shape, in the emulator's memory. One at a time: it frees all of that.
+class EmulatedRun::Operands {
+ public:
+  /// Throws std::bad_alloc.
+  explicit Operands(const GemmShape& shape)
+      : lda_(padded_pitch(shape.k, 1)),
+        ldb_(padded_pitch(shape.k, 2)),
+        ldd_(padded_pitch(shape.n, 1)),
+        shape_(shape) {
+    const auto allocate = [](std::int64_t elems) {
+      return emulator::allocate(static_cast<std::size_t>(elems) * sizeof(__nv_bfloat16));
+    };
+    a_ = static_cast<__nv_bfloat16*>(allocate(matrix_elems(shape.m, shape.k, lda_)));
+    b_ = static_cast<__nv_bfloat16*>(allocate(matrix_elems(shape.n, shape.k, ldb_)));
+    const std::int64_t offset = kGuardRows * ldd_;
+    const std::int64_t size = offset + matrix_elems(shape.m, shape.n, ldd_);
+    output_ = {static_cast<std::uint16_t*>(allocate(size)), size, offset, shape.m, shape.n, ldd_};
+  }
+  ~Operands() { emulator::free_all(); }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+
+  const GemmShape& shape() const { return shape_; }
+
+  GemmArgs args() const {
+    return {shape_, a_, lda_, b_, ldb_, std::bit_cast<__nv_bfloat16*>(output_.allocation + output_.offset),
+            ldd_};
+  }
+
+  void prepare(DataKind kind, std::uint64_t seed) {
+    const double a_norm = fill(a_, shape_.m, shape_.k, lda_, kind, seed * 2);
+    const double b_norm = fill(b_, shape_.n, shape_.k, ldb_, kind, seed * 2 + 1);
+    poison(output_);
+    rule_ = {};
+    if (kind != DataKind::Integers) {
+      // Sums in fp32, in whatever order: at most K roundings, each of at most 2^-24 of the sum of |a * b|,
+      // which is at most the product of the rows' norms. Twice that, since tensor cores truncate.
+      rule_ = {CheckRule::Kind::Bounded, 2 * shape_.k * 0x1p-24 * a_norm * b_norm};
+    }
+    find_reference(seed);
+  }
+
+  /// What is wrong with D; empty if nothing is.
+  std::string fault() const {
+    std::string fault = guard_fault(output_);
+    if (!fault.empty()) return fault;
+    const GemmArgs args = this->args();
+    const CheckResult result = check_host({args.d, args.ldd, reference_->data(), shape_.m, shape_.n}, rule_);
+    return result.ok() ? "" : describe(result, shape_);
+  }
+
+ private:
+  void find_reference(std::uint64_t seed) {
+    if (const auto known = cache_.find(seed); known != cache_.end()) {
+      reference_ = &known->second;
+      return;
+    }
+    const std::size_t elems = static_cast<std::size_t>(shape_.m) * static_cast<std::size_t>(shape_.n);
+    const bool has_room = (cache_.size() + 1) * elems * sizeof(double) <= kMostCachedBytes;
+    reference_ = has_room ? &cache_[seed] : &uncached_;
+    reference_->resize(elems);
+    reference_gemm_host(args(), reference_->data());
+  }
+
+  std::int64_t lda_;
+  std::int64_t ldb_;
+  std::int64_t ldd_;
+  GemmShape shape_;
+  __nv_bfloat16* a_ = nullptr;
+  __nv_bfloat16* b_ = nullptr;
+  GuardedOutput output_{};
+  CheckRule rule_;
+  std::map<std::uint64_t, std::vector<double>> cache_;  // by seed
+  std::vector<double> uncached_;
+  std::vector<double>* reference_ = nullptr;
+};
+
+/// What became of one version at one shape.
+struct EmulatedRun::Outcome {
+  int seeds = 0;  // that were run
+  std::vector<double> steps;
+  double seconds = 0;
+  bool launch_failed = false;  // the emulator stopped it; otherwise, with a fault, the result was wrong
+  std::string fault;           // of the last seed; empty: verified
+  std::uint64_t failing_seed = 0;
+};
+
+int EmulatedRun::num_seeds() const {
+  if (options_.seeds > 0) return options_.seeds;
+  return options_.trace_path.empty() ? kDefaultSeeds : 1;
+}
+
+// Seeds stay among those that --seed takes.
+std::uint64_t EmulatedRun::seed_at(int i) const {
+  return static_cast<std::uint32_t>(options_.seed + static_cast<std::uint64_t>(i));
+}
+
+DataKind EmulatedRun::data_of(std::uint64_t seed) const {
+  if (options_.data_given) return options_.data;
+  return seed % 2 == 0 ? DataKind::Integers : DataKind::Normal;
+}
+
+Status EmulatedRun::check(std::span<const KernelInfo> ladder) {
+  HG_RETURN_IF_ERROR(check_arguments());
+  for (const KernelInfo*& kernel : options_.kernels) {
+    const auto found = std::find_if(ladder.begin(), ladder.end(), [&](const KernelInfo& emulated) {
+      return emulated.version == kernel->version;
+    });
+    if (found == ladder.end()) {
+      return unsupported(fmt::format(
+          "version {} is not among those that are compiled for the emulator; leave it out", kernel->version));
+    }
+    kernel = &*found;
+  }
+  if (options_.shapes.empty() && options_.trace_path.empty()) {
+    options_.shapes.assign(std::begin(kDefaultShapes), std::end(kDefaultShapes));
+  }
+  HG_RETURN_IF_ERROR(check_trace());
+  for (const GemmShape& shape : options_.shapes) HG_RETURN_IF_ERROR(check_size(shape));
+  return check_any_can_run(options_);
+}
+
+Status EmulatedRun::check_arguments() const {
+  const std::string why = reason_.empty() ? "" : fmt::format(", since {}", reason_);
+  if (!options_.gpu_versions.empty()) {
+    return invalid_argument(
+        fmt::format("version {} is no kernel of the ladder and runs on a GPU only, but this is to run on "
+                    "the emulator{}; type one that `matmul list` shows between 0 and ceiling, or all",
+                    options_.gpu_versions.front(), why));
+  }
+  if (!options_.gpu_options.empty()) {
+    const std::string& option = options_.gpu_options.front();
+    return invalid_argument(
+        fmt::format("{} was given, but this is to run on the emulator{}; it always verifies and gives no "
+                    "speeds, so leave {} out, or type --device gpu on a machine with an sm_90 GPU",
+                    option, why, option));
+  }
+  return {};
+}
+
+Status EmulatedRun::check_trace() {
+  if (options_.trace_path.empty()) return {};
+  if (options_.kernels.size() != 1 || options_.shapes.size() != 1) {
+    return invalid_argument(
+        fmt::format("--trace writes the timeline of one version at one shape, but {} versions at {} shapes "
+                    "were given; type for example `matmul {} --device emulator --shape {} --trace FILE`",
+                    options_.kernels.size(), options_.shapes.size(), options_.kernels.front()->version,
+                    to_string(options_.shapes.empty() ? kDefaultShapes[0] : options_.shapes.front())));
+  }
+  if (num_seeds() != 1) {
+    return invalid_argument(fmt::format(
+        "--trace writes the timeline of one launch, but --seeds asks for {}; type --seeds 1", num_seeds()));
+  }
+  return find_writable_file("--trace", options_.trace_path, &trace_file_);
+}
+
+std::string EmulatedRun::header() const {
+  return fmt::format(
+      "device  an emulated sm_90 GPU: it verifies, and gives no speeds\n"
+      "commit  {}\n"
+      "inputs  {}, {} {} {}\n\n",
+      HG_GIT_COMMIT, options_.data_given ? options_.data_name : "integers and normal in turn", num_seeds(),
+      num_seeds() == 1 ? "seed:" : "seeds from", options_.seed);
+}
+
+Status EmulatedRun::verify() {
+  progress_.clear();
+  out_ << header() << table_row("version", "shape MxNxK", "seeds", "result", "steps", "seconds", "")
+       << std::flush;
+  for (const GemmShape& shape : options_.shapes) {
+    if (!out_) break;  // nobody would see more results
+    HG_RETURN_IF_ERROR(verify_shape(shape));
+  }
+  return {};
+}
+
+Status EmulatedRun::verify_shape(const GemmShape& shape) {
+  try {
+    Operands operands(shape);
+    for (const KernelInfo* kernel : options_.kernels) {
+      if (const Status refusal = kernel_refusal(*kernel, shape); !refusal.ok()) {
+        progress_.clear();
+        out_ << table_row(fmt::format("{} {}", kernel->version, kernel->name), to_string(shape), "-", "-",
+                          "-", "-", refusal.message())
+             << std::flush;
+        continue;
+      }
+      const Outcome outcome = verify_kernel(*kernel, operands);
+      any_kernel_failed_ = any_kernel_failed_ || !outcome.fault.empty();
+      print(*kernel, shape, outcome);
+      if (!trace_file_.empty() && !emulator::write_trace()) {
+        return invalid_argument(fmt::format(
+            "--trace cannot write '{}'; type the name of a file on a disk with room", trace_file_));
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(fmt::format(
+        "{}: the memory for its matrices is not there; end other programs, or type a smaller --shape",
+        to_string(shape)));
+  }
+  return {};
+}
+
+EmulatedRun::Outcome EmulatedRun::verify_kernel(const KernelInfo& kernel, Operands& operands) {
+  using Clock = std::chrono::steady_clock;
+  const std::string where = fmt::format("{} {}", kernel.version, to_string(operands.shape()));
+  progress_.step(
+      fmt::format("{}: verifying with {} {}", where, num_seeds(), num_seeds() == 1 ? "seed" : "seeds"));
+  Outcome outcome;
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < num_seeds() && outcome.fault.empty(); ++i) {
+    const std::uint64_t seed = seed_at(i);
+    progress_.detail(fmt::format("{}: seed {} ({} of {})", where, seed, i + 1, num_seeds()));
+    outcome.fault = run_once(kernel, operands, seed, &outcome);
+    outcome.failing_seed = seed;
+    ++outcome.seeds;
+  }
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return outcome;
+}
+
+/// What went wrong; empty if nothing did.
+std::string EmulatedRun::run_once(const KernelInfo& kernel, Operands& operands, std::uint64_t seed,
+                                  Outcome* outcome) {
+  const DataKind data = data_of(seed);
+  operands.prepare(data, seed);
+  emulator::configure({.seed = seed, .sms = kSms[seed % std::size(kSms)], .trace_path = trace_file_});
+  const Status launched = kernel.launch(operands.args(), nullptr);
+  outcome->steps.push_back(static_cast<double>(emulator::steps()));
+  outcome->launch_failed = !launched.ok();
+  if (!launched.ok()) return launch_fault(launched);
+  const std::string fault = operands.fault();
+  if (fault.empty()) return "";
+  return fmt::format("{} (seed {}, {} data)", fault, seed, name_of(data));
+}
+
+void EmulatedRun::print(const KernelInfo& kernel, const GemmShape& shape, const Outcome& outcome) {
+  progress_.clear();
+  const bool failed = !outcome.fault.empty();
+  const std::string_view result = !failed ? "verified" : outcome.launch_failed ? "FAILED" : "WRONG";
+  out_ << table_row(fmt::format("{} {}", kernel.version, kernel.name), to_string(shape),
+                    fmt::format("{}", outcome.seeds), result,
+                    fmt::format("{:.0f}", median(outcome.steps).value_or(0)),
+                    fmt::format("{:.2f}", outcome.seconds), "");
+  if (failed) {
+    out_ << indented(outcome.fault)
+         << indented(fmt::format("again: matmul {} --device emulator --shape {} --seeds 1 --seed {}{}",
+                                 kernel.version, to_string(shape), outcome.failing_seed,
+                                 options_.data_given ? " --data " + options_.data_name : ""));
+  }
+  out_ << std::flush;
+}
+
+}  // namespace hopper_gemm
