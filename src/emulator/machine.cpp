@@ -80,6 +80,8 @@ class FaultReports {
 Machine machine;
 Thread* current = nullptr;
 
+AsyncWork::AsyncWork() : issuer_(current), pc_(current->pc) {}
+
 void run_thread_body(transfer_t from) {
   machine.scheduler_ = from.fctx;
   (*machine.body_)();
@@ -217,6 +219,7 @@ void Machine::resume(Thread* thread) {
 void Machine::step_work() {
   const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(work_.size()));
   AsyncWork* const work = work_[pick].get();
+  stepping_ = work;
   if (!work->step()) return;
   work_[pick] = std::move(work_.back());
   work_.pop_back();
@@ -249,8 +252,8 @@ void Machine::fail(const std::string& what) {
   report_ = what;
   failed_ = true;
   if (current == nullptr) {
-    report_ +=
-        fmt::format("\n  found while asynchronous work went on, at step {} of seed {}", now_, config_.seed);
+    report_ += fmt::format("\n  while what {} issued went on\n  at {}\n  at step {} of seed {}",
+                           who(stepping_->issuer()), where(stepping_->pc()), now_, config_.seed);
     throw WorkFailure();
   }
   report_ += fmt::format("\n  by {}\n  at {}\n  at step {} of seed {}", who(*current), where(current->pc),

@@ -241,10 +241,20 @@ struct Cluster {
   WaitList waiting;
 };
 
-/// Something that goes on without a thread. step() does a part and says whether it is over.
-struct AsyncWork {
+/// Something that goes on without a thread, begun by the current one.
+class AsyncWork {
+ public:
+  AsyncWork();
   virtual ~AsyncWork() = default;
+  /// Does a part. True: it is over.
   virtual bool step() = 0;
+
+  const Thread& issuer() const { return *issuer_; }
+  const void* pc() const { return pc_; }
+
+ private:
+  const Thread* issuer_;
+  const void* pc_;
 };
 
 /// The emulated GPU while a launch runs. One at a time.
@@ -309,6 +319,7 @@ class Machine {
   const std::function<void()>* body_ = nullptr;
   std::vector<Thread*> runnable_;
   std::vector<std::unique_ptr<AsyncWork>> work_;
+  const AsyncWork* stepping_ = nullptr;
   std::vector<unsigned char*> stacks_;
   std::vector<unsigned char*> shared_blocks_;
   bool failed_ = false;
