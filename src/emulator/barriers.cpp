@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "emulator/machine.hpp"
 
@@ -13,7 +15,8 @@ namespace hopper_gemm::emulator {
 namespace {
 
 constexpr std::int64_t kMaxBytes = (1 << 20) - 1;  // that a phase can wait for (PTX ISA "mbarrier")
-constexpr std::uint32_t kMaxCount = (1U << 20) - 1;
+constexpr int kCountBits = 20;
+constexpr std::uint32_t kMaxCount = (1U << kCountBits) - 1;
 constexpr std::uint32_t kMbarrierBytes = 8;
 
 SharedPlace mbarrier_place(std::uint32_t address, const char* what) {
@@ -41,6 +44,7 @@ Mbarrier& live_mbarrier(const SharedPlace& place, const char* what) {
 
 void complete_if_done(Cta* cta, std::uint32_t address, Mbarrier* barrier) {
   if (barrier->pending > 0 || barrier->bytes != 0) return;
+  machine.forget_time_outs();
   ++barrier->phase;
   barrier->pending = barrier->count;
   barrier->clock.complete();
@@ -71,14 +75,21 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
   }
   // Even the wait that suspends may come back without the phase being over.
   constexpr std::uint32_t kEarlyReturn = 8000;
-  if (kind == FirstWait::Tests || machine.random().chance(kEarlyReturn)) {
+  if (kind == FirstWait::Tests) {
+    machine.give_way();
+    return false;
+  }
+  if (machine.random().chance(kEarlyReturn)) {
     machine.enter(current->pc);
     return false;
   }
   current->barrier_address = place.address;
   current->awaited_parity = parity;
   const std::uint64_t begin = machine.now();
-  while (!done(barrier)) machine.block(&barrier.waiting, "an mbarrier's phase");
+  while (!done(barrier)) {
+    machine.block(&barrier.waiting, "an mbarrier's phase");
+    if (std::exchange(current->timed_out, false)) return false;
+  }
   learn(barrier.clock);
   if (Trace* const trace = machine.trace(); trace != nullptr && current->number % kWarpgroupSize == 0) {
     trace->events.push_back(
@@ -90,6 +101,11 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
   return true;
 }
 
+template <typename Visit>
+void for_each_lane(std::uint32_t mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<std::size_t>(std::countr_zero(mask)));
+}
+
 // All lanes of `mask` meet; the last one to come does `effect`.
 template <typename Effect>
 void meet(const char* what, std::uint32_t mask, Effect effect) {
@@ -97,28 +113,36 @@ void meet(const char* what, std::uint32_t mask, Effect effect) {
   const std::uint32_t lane_bit = 1U << (current->number % kWarpSize);
   if ((mask & lane_bit) == 0)
     machine.fail(fmt::format("{} by a lane that its mask {:#x} leaves out", what, mask));
-  if (warp.arrived == 0) {
-    warp.what = what;
-    warp.mask = mask;
-    warp.pc = current->pc;
-  } else if (std::string_view(warp.what) != what || warp.mask != mask || (warp.arrived & lane_bit) != 0) {
-    machine.fail(fmt::format("the warp has diverged: {} (mask {:#x}) here, {} (mask {:#x}) at {}", what, mask,
-                             warp.what, warp.mask, where(warp.pc)));
+  // Lanes may go different ways, as long as no two meetings wait for each other's lanes.
+  for (const Meeting& other : warp.meetings) {
+    const bool same = std::string_view(other.what) == what && other.mask == mask;
+    if (!same && (other.mask & lane_bit) != 0 && (other.arrived & mask) != 0) {
+      machine.fail(fmt::format("the warp has diverged: {} (mask {:#x}) here, {} (mask {:#x}) at {}", what,
+                               mask, other.what, other.mask, where(other.pc)));
+    }
   }
-  warp.arrived |= lane_bit;
-  publish(&warp.clock);
-  if (warp.arrived == mask) {
+  auto meeting = std::find_if(warp.meetings.begin(), warp.meetings.end(), [&](const Meeting& other) {
+    return std::string_view(other.what) == what && other.mask == mask;
+  });
+  if (meeting == warp.meetings.end()) {
+    meeting = warp.meetings.insert(meeting, {what, mask, 0, current->pc, {}});
+  }
+  publish(&meeting->clock);
+  meeting->arrived |= lane_bit;
+  if (meeting->arrived == mask) {
+    const VectorClock clock = std::move(meeting->clock.arriving);
+    warp.meetings.erase(meeting);
     effect();
-    warp.clock.complete();
-    learn(warp.clock);
-    warp.arrived = 0;
-    ++warp.generation;
+    const int first_thread = current->number / kWarpSize * kWarpSize;
+    for_each_lane(mask, [&](std::size_t lane) {
+      current->cta->threads[static_cast<std::size_t>(first_thread) + lane].clock.join(clock);
+    });
+    warp.met |= mask & ~lane_bit;
     machine.wake(&warp.waiting);
     return;
   }
-  const std::uint64_t generation = warp.generation;
-  while (warp.generation == generation) machine.block(&warp.waiting, what);
-  learn(warp.clock);
+  while ((warp.met & lane_bit) == 0) machine.block(&warp.waiting, what);
+  warp.met &= ~lane_bit;
 }
 
 void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
@@ -134,6 +158,14 @@ void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
   barrier->arrived = 0;
   ++barrier->generation;
   machine.wake(&barrier->waiting);
+}
+
+void wait_for_cta() {
+  NamedBarrier& barrier = current->cta->named[0];
+  const std::uint64_t generation = barrier.generation;
+  arrive_at(&barrier, 0, static_cast<std::uint32_t>(current->cta->live));
+  while (barrier.generation == generation) machine.block(&barrier.waiting, "__syncthreads()");
+  learn(barrier.clock);
 }
 
 NamedBarrier* named_barrier(std::uint32_t id, std::uint32_t threads) {
@@ -153,7 +185,18 @@ const Index3& block_extent() { return machine.block_extent(); }
 const Index3& grid_extent() { return machine.grid(); }
 std::uint32_t cluster_rank() { return current->cta->rank; }
 std::uint32_t cluster_size() { return static_cast<std::uint32_t>(current->cta->cluster->ctas.size()); }
-std::uint64_t elapsed_steps() { return machine.now(); }
+std::uint32_t sm_count() { return static_cast<std::uint32_t>(machine.sms()); }
+
+std::uint64_t elapsed_steps() {
+  HG_ENTER();
+  machine.give_way();
+  return machine.now();
+}
+
+void give_way() {
+  HG_ENTER();
+  machine.give_way();
+}
 
 void trap(const char* what) {
   HG_ENTER();
@@ -180,6 +223,11 @@ std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank) {
   return address | (rank + 1) << kRankShift;
 }
 
+void* map_pointer_to_rank(void* pointer, std::uint32_t rank) {
+  const SharedPlace place = place_of(map_to_rank(shared_address(pointer), rank), 0, "a pointer");
+  return place.cta->shared + (place.address - kSharedWindow);
+}
+
 std::uint32_t rank_of(std::uint32_t cluster_address) {
   const std::uint32_t rank_plus_one = cluster_address >> kRankShift;
   return rank_plus_one == 0 ? cluster_rank() : rank_plus_one - 1;
@@ -187,11 +235,17 @@ std::uint32_t rank_of(std::uint32_t cluster_address) {
 
 void sync_cta() {
   HG_ENTER();
-  NamedBarrier& barrier = current->cta->named[0];
-  const std::uint64_t generation = barrier.generation;
-  arrive_at(&barrier, 0, static_cast<std::uint32_t>(current->cta->live));
-  while (barrier.generation == generation) machine.block(&barrier.waiting, "__syncthreads()");
-  learn(barrier.clock);
+  wait_for_cta();
+}
+
+bool sync_cta_and(bool predicate) {
+  HG_ENTER();
+  const std::uint64_t generation = current->cta->named[0].generation;
+  // The next one but one begins only after all have read it.
+  std::uint64_t& refused = current->cta->refused[generation % 2];
+  if (!predicate) refused = generation + 1;
+  wait_for_cta();
+  return refused != generation + 1;
 }
 
 void named_barrier_sync(std::uint32_t id, std::uint32_t threads) {
@@ -216,10 +270,28 @@ void sync_warp(std::uint32_t mask) {
 std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) {
   HG_ENTER();
   Warp& warp = *current->warp;
-  const int lane = current->number % kWarpSize;
-  warp.values[static_cast<std::size_t>(lane)] = value;
-  meet("__shfl_sync()", mask, [&] { warp.results = warp.values; });
-  return warp.results[static_cast<std::size_t>(source_lane % kWarpSize)];
+  const auto lane = static_cast<std::size_t>(current->number % kWarpSize);
+  warp.values[lane] = value;
+  warp.sources[lane] = source_lane % kWarpSize;
+  meet("__shfl_sync()", mask, [&] {
+    for_each_lane(mask, [&](std::size_t other) {
+      warp.results[other] = warp.values[static_cast<std::size_t>(warp.sources[other])];
+    });
+  });
+  return warp.results[lane];
+}
+
+std::uint32_t ballot(std::uint32_t mask, bool predicate) {
+  HG_ENTER();
+  Warp& warp = *current->warp;
+  const auto lane = static_cast<std::size_t>(current->number % kWarpSize);
+  warp.values[lane] = predicate ? 1 : 0;
+  meet("__ballot_sync()", mask, [&] {
+    std::uint32_t votes = 0;
+    for_each_lane(mask, [&](std::size_t other) { votes |= warp.values[other] << other; });
+    for_each_lane(mask, [&](std::size_t other) { warp.results[other] = votes; });
+  });
+  return warp.results[lane];
 }
 
 bool elect(std::uint32_t mask) {
@@ -248,17 +320,18 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
   }
   // Every lane answers for the row whose address it gives: all are to fence anyway.
   meet("stmatrix", 0xffffffffU, [] {});
-  if (!gives_row) return;
-  const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
-  const auto matrix = static_cast<std::size_t>(lane / kRows);
-  unsigned char* const destination = current->cta->shared + (address - kSharedWindow);
-  for (int column = 0; column < kRows; ++column) {
-    const int r = transpose ? column : lane % kRows;
-    const int c = transpose ? lane % kRows : column;
-    const std::uint32_t pair = warp.registers[static_cast<std::size_t>(r * 4 + c / 2)][matrix];
-    const auto element = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
-    note_shared_write(destination + column * 2, sizeof(element));
-    __builtin_memcpy(destination + column * 2, &element, sizeof(element));
+  if (gives_row) {
+    const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
+    const auto matrix = static_cast<std::size_t>(lane / kRows);
+    unsigned char* const destination = current->cta->shared + (address - kSharedWindow);
+    for (int column = 0; column < kRows; ++column) {
+      const int r = transpose ? column : lane % kRows;
+      const int c = transpose ? lane % kRows : column;
+      const std::uint32_t pair = warp.registers[static_cast<std::size_t>(r * 4 + c / 2)][matrix];
+      const auto element = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
+      note_shared_write(destination + column * 2, sizeof(element));
+      __builtin_memcpy(destination + column * 2, &element, sizeof(element));
+    }
   }
   // Nobody goes on to change registers that others still store.
   meet("stmatrix", 0xffffffffU, [] {});
@@ -334,7 +407,7 @@ std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::u
                     "fence.mbarrier_init after it",
                     describe_mbarrier(*place.cta, place.address)));
   }
-  const std::uint64_t phase = barrier.phase;
+  const std::uint64_t state = barrier.phase << kCountBits | static_cast<std::uint64_t>(barrier.pending);
   publish(&barrier.clock);
   barrier.bytes += expected_bytes;
   check_bytes(*place.cta, place.address, barrier);
@@ -344,7 +417,7 @@ std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::u
                              describe_mbarrier(*place.cta, place.address)));
   }
   complete_if_done(place.cta, place.address, &barrier);
-  return phase;
+  return state;
 }
 
 void mbarrier_expect(std::uint32_t address, std::uint32_t bytes) {
@@ -361,12 +434,13 @@ bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait
               [parity](const Mbarrier& barrier) { return barrier.phase % 2 != parity; });
 }
 
-bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t phase, FirstWait kind) {
+bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t state, FirstWait kind) {
   HG_ENTER();
+  const std::uint64_t phase = state >> kCountBits;
   return wait(address, kind, phase % 2, [phase](const Mbarrier& barrier) { return barrier.phase > phase; });
 }
 
-std::uint32_t mbarrier_pending(std::uint64_t) { trap("mbarrier.pending_count is not emulated"); }
+std::uint32_t mbarrier_pending(std::uint64_t state) { return static_cast<std::uint32_t>(state) & kMaxCount; }
 
 Fill next_fill(Cta* cta, std::uint32_t address) {
   const auto found = cta->mbarriers.find(address);

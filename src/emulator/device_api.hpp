@@ -22,8 +22,13 @@ const Index3& grid_extent();
 std::uint32_t cluster_rank();
 std::uint32_t cluster_size();
 
-/// Steps that the scheduler has taken: the only clock there is.
+std::uint32_t sm_count();
+
+/// Steps that the scheduler has taken: the only clock there is. Others run before it returns, so that a thread may wait
+/// by looking at it.
 std::uint64_t elapsed_steps();
+/// Lets others run.
+void give_way();
 
 /// Ends the launch with a report that says what is wrong, by whom and where.
 [[noreturn]] void trap(const char* what);
@@ -32,14 +37,19 @@ unsigned char* dynamic_shared_memory();
 std::uint32_t dynamic_shared_memory_size();
 std::uint32_t shared_address(const void* pointer);
 std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank);
+/// The same place in the shared memory of another CTA of the cluster.
+void* map_pointer_to_rank(void* pointer, std::uint32_t rank);
 std::uint32_t rank_of(std::uint32_t cluster_address);
 
 // Barriers of the CTA, warp and cluster.
 void sync_cta();
+/// True if all threads of the CTA come with true.
+bool sync_cta_and(bool predicate);
 void named_barrier_sync(std::uint32_t id, std::uint32_t threads);
 void named_barrier_arrive(std::uint32_t id, std::uint32_t threads);
 void sync_warp(std::uint32_t mask);
 std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane);
+std::uint32_t ballot(std::uint32_t mask, bool predicate);
 bool elect(std::uint32_t mask);
 void cluster_barrier_arrive();
 void cluster_barrier_wait();
@@ -48,12 +58,13 @@ void cluster_barrier_wait();
 enum class FirstWait { Suspends, Tests };
 void mbarrier_init(std::uint32_t address, std::uint32_t count);
 void mbarrier_inval(std::uint32_t address);
-/// Returns the number of the phase arrived on, for mbarrier_wait_phase.
+/// Returns the state that the barrier had before: the phase arrived on and its pending arrivals.
 std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes);
 void mbarrier_expect(std::uint32_t address, std::uint32_t bytes);
+/// False: the phase is not over; a wait that suspends comes back with it too.
 bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind);
-bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t phase, FirstWait kind);
-std::uint32_t mbarrier_pending(std::uint64_t phase);
+bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t state, FirstWait kind);
+std::uint32_t mbarrier_pending(std::uint64_t state);
 
 // Fences.
 void fence_proxy_async();

@@ -60,7 +60,18 @@ const char* last_report() { return launch_error.c_str(); }
 
 void* allocate(std::size_t bytes) { return device_heap.allocate(bytes); }
 
+bool free(void* memory) { return device_heap.free(memory); }
+
 void free_all() { device_heap.free_all(); }
+
+cudaError_t device_attribute(int* value, cudaDeviceAttr attribute) {
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor: *value = 9; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor: *value = 0; return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount: *value = options.sms; return cudaSuccess;
+    default: return cudaErrorInvalidValue;
+  }
+}
 
 cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;

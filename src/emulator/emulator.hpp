@@ -29,6 +29,8 @@ const char* last_report();
 /// Device memory, 4096-byte aligned, between pages that fault: kernels that leave it are reported. The host may use it
 /// directly. Throws std::bad_alloc.
 void* allocate(std::size_t bytes);
+/// One of them. False: `memory` is none.
+bool free(void* memory);
 void free_all();
 
 /// Writes the last launch's timeline, if the options named a file. False: it cannot be written.

@@ -10,6 +10,7 @@
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
+cudaError_t device_attribute(int* value, cudaDeviceAttr attribute);
 cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t& config);
 

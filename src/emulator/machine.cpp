@@ -186,12 +186,17 @@ void Machine::schedule(Cluster* cluster) {
     return std::any_of(cluster->ctas.begin(), cluster->ctas.end(),
                        [](const auto& cta) { return cta->live > 0; });
   };
+  std::string deadlock;
+  forget_time_outs();
   choose_mood();
   while (!failed_) {
     if (mood_.steps-- == 0) choose_mood();
     if (runnable_.empty() && work_.empty()) {
       if (!live()) return;
-      report_ = deadlock_report(*cluster);
+      // What is reported is the first sight: time-outs scatter the threads.
+      if (time_outs_ == 0) deadlock = deadlock_report(*cluster);
+      if (let_waits_time_out(cluster)) continue;
+      report_ = deadlock;
       failed_ = true;
       return;
     }
@@ -208,6 +213,20 @@ void Machine::schedule(Cluster* cluster) {
   }
 }
 
+// Where nothing goes on any more, mbarrier.try_wait comes back: its time is over. Threads may poll a few barriers and meet
+// each other between; a deadlock is what that does not end.
+bool Machine::let_waits_time_out(Cluster* cluster) {
+  constexpr int kMaxTimeOuts = 64;
+  if (time_outs_++ == kMaxTimeOuts) return false;
+  for (const auto& cta : cluster->ctas) {
+    for (auto& [address, barrier] : cta->mbarriers) {
+      for (Thread* const thread : barrier.waiting) thread->timed_out = true;
+      wake(&barrier.waiting);
+    }
+  }
+  return !runnable_.empty();
+}
+
 void Machine::resume(Thread* thread) {
   current = thread;
   const transfer_t back = jump_fcontext(thread->context, nullptr);
@@ -217,6 +236,7 @@ void Machine::resume(Thread* thread) {
 }
 
 void Machine::step_work() {
+  forget_time_outs();
   const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(work_.size()));
   AsyncWork* const work = work_[pick].get();
   stepping_ = work;
@@ -245,8 +265,10 @@ void Machine::wake(WaitList* list) {
 void Machine::enter(const void* pc) {
   current->pc = pc;
   ++now_;
-  if (random_.chance(mood_.preempt_weight)) scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  if (random_.chance(mood_.preempt_weight)) give_way();
 }
+
+void Machine::give_way() { scheduler_ = jump_fcontext(scheduler_, nullptr).fctx; }
 
 void Machine::fail(const std::string& what) {
   report_ = what;
@@ -480,6 +502,21 @@ void* DeviceHeap::allocate(std::size_t bytes) {
   blocks_.emplace_back(used_, used_ + bytes);
   used_ += pages + kPageBytes;
   return begin;
+}
+
+bool DeviceHeap::free(const void* address) {
+  if (!contains(address)) return false;
+  const auto offset = static_cast<std::size_t>(static_cast<const unsigned char*>(address) - region_);
+  const auto block =
+      std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& other) { return other.first == offset; });
+  if (block == blocks_.end()) return false;
+  // Gives the memory back, not the addresses: whatever still points there faults.
+  if (mmap(region_ + offset, block->second - offset, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    std::abort();
+  }
+  blocks_.erase(block);
+  return true;
 }
 
 void DeviceHeap::free_all() {

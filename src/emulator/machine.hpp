@@ -86,16 +86,22 @@ struct NamedBarrier {
   WaitList waiting;
 };
 
+/// Lanes of a warp on their way to one instruction.
+struct Meeting {
+  const char* what;
+  std::uint32_t mask;
+  std::uint32_t arrived;
+  const void* pc;  ///< of the first to arrive
+  BarrierClock clock;
+};
+
 /// Where the lanes of a warp meet.
 struct Warp {
-  const char* what = nullptr;
-  std::uint32_t mask = 0;
-  std::uint32_t arrived = 0;
-  std::uint64_t generation = 0;
-  const void* pc = nullptr;  ///< of the first to arrive
-  BarrierClock clock;
+  std::vector<Meeting> meetings;  ///< one for each group of lanes that go different ways
+  std::uint32_t met = 0;          ///< lanes whose meeting is over, and that have not noticed yet
   std::array<std::uint32_t, kWarpSize> values{};
-  std::array<std::uint32_t, kWarpSize> results{};
+  std::array<int, kWarpSize> sources{};
+  std::array<std::uint32_t, kWarpSize> results{};  ///< of each lane: it alone reads its own
   std::array<std::array<std::uint32_t, 4>, kWarpSize> registers{};
   WaitList waiting;
 };
@@ -144,6 +150,7 @@ struct Thread {
   const char* waits_for = "";
   std::int64_t barrier_address = -1;
   std::uint64_t awaited_parity = 0;
+  bool timed_out = false;
 
   // From describe_wait().
   const char* role = nullptr;
@@ -215,6 +222,8 @@ struct Cta {
   std::vector<Granule> granules;
   std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by address
   std::array<NamedBarrier, 16> named{};
+  /// The last even and the last odd __syncthreads_and() that somebody came to with false, by number + 1.
+  std::array<std::uint64_t, 2> refused{};
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
@@ -280,6 +289,9 @@ class Machine {
   void wake(WaitList* list);
   /// Notes where the current thread is, and now and then lets another one run.
   void enter(const void* pc);
+  void give_way();
+  /// Says that what threads wait for may still come.
+  void forget_time_outs() { time_outs_ = 0; }
   [[noreturn]] void fail(const std::string& what);
   void add(std::unique_ptr<AsyncWork> work) { work_.push_back(std::move(work)); }
   Random& random() { return random_; }
@@ -302,6 +314,7 @@ class Machine {
   bool run_cluster(unsigned first_cta, int cluster_size);
   void start(Cluster* cluster, unsigned first_cta, int cluster_size);
   void schedule(Cluster* cluster);
+  bool let_waits_time_out(Cluster* cluster);
   void resume(Thread* thread);
   void choose_mood();
   void step_work();
@@ -313,6 +326,7 @@ class Machine {
   Mood mood_{};
   std::uint64_t now_ = 0;
   std::uint32_t copies_ = 0;
+  int time_outs_ = 0;  ///< of waits, since asynchronous work went on or a phase ended
   Index3 grid_{};
   Index3 block_{};
   std::uint32_t shared_bytes_ = 0;
@@ -341,7 +355,7 @@ struct SharedPlace {
 SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* what);
 inline std::uint32_t granule_of(std::uint32_t address) { return (address - kSharedWindow) / kGranuleBytes; }
 
-/// What an ordinary access to shared memory of the current thread's CTA means; fails where it may not be made.
+/// What an ordinary access to shared memory of the current thread's cluster means; fails where it may not be made.
 void note_shared_read(const void* pointer, std::size_t bytes);
 void note_shared_write(const void* pointer, std::size_t bytes);
 
@@ -385,6 +399,8 @@ std::string where(const void* pc);
 class DeviceHeap {
  public:
   void* allocate(std::size_t bytes);
+  /// False: it is not the begin of an allocation.
+  bool free(const void* address);
   void free_all();
   /// True if `address` lies in the heap's region at all.
   bool contains(const void* address) const {

@@ -13,39 +13,45 @@ namespace {
 
 enum class Access { Read, Write };
 
-bool is_own_shared(const void* pointer) {
+/// The CTA of the current thread's cluster in whose shared memory `pointer` points, or null.
+Cta* shared_owner(const void* pointer) {
   const auto* const byte = static_cast<const unsigned char*>(pointer);
-  return byte >= current->cta->shared && byte < current->cta->shared + (256U << 10);
+  for (const auto& cta : current->cta->cluster->ctas) {
+    if (byte >= cta->shared && byte < cta->shared + (256U << 10)) return cta.get();
+  }
+  return nullptr;
 }
 
-void check_shared_bounds(const void* pointer, std::size_t bytes) {
-  const auto offset =
-      static_cast<std::size_t>(static_cast<const unsigned char*>(pointer) - current->cta->shared);
+void check_shared_bounds(const Cta& cta, const void* pointer, std::size_t bytes) {
+  if (cta.live == 0) {
+    machine.fail(fmt::format("{} bytes of shared memory of CTA {}, which has ended", bytes, cta.index.x));
+  }
+  const auto offset = static_cast<std::size_t>(static_cast<const unsigned char*>(pointer) - cta.shared);
   if (offset + bytes > machine.shared_bytes()) {
     machine.fail(fmt::format("{} bytes at shared address {:#x}, behind the {} bytes of dynamic shared memory",
                              bytes, kSharedWindow + offset, machine.shared_bytes()));
   }
 }
 
-// The granules of an access, and a bit for each word of them that it touches.
+// The CTA and the granules of an access, and a bit for each word of them that it touches.
 template <typename Check>
 void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
-  check_shared_bounds(pointer, bytes);
-  const auto begin =
-      static_cast<std::uint32_t>(static_cast<const unsigned char*>(pointer) - current->cta->shared);
+  Cta* const cta = shared_owner(pointer);
+  check_shared_bounds(*cta, pointer, bytes);
+  const auto begin = static_cast<std::uint32_t>(static_cast<const unsigned char*>(pointer) - cta->shared);
   const std::uint32_t last_word = (begin + static_cast<std::uint32_t>(bytes) - 1) / kWordBytes;
   for (std::uint32_t word = begin / kWordBytes; word <= last_word;) {
     const std::uint32_t index = word / kWordsPerGranule;
     std::uint32_t words = 0;
     for (; word <= last_word && word / kWordsPerGranule == index; ++word)
       words |= 1U << word % kWordsPerGranule;
-    check(index, words);
+    check(cta, index, words);
   }
 }
 
 void access(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
   if (current == nullptr) return;
-  if (is_own_shared(pointer)) {
+  if (shared_owner(pointer) != nullptr) {
     current->pc = pc;
     if (kind == Access::Read) note_shared_read(pointer, bytes);
     if (kind == Access::Write) note_shared_write(pointer, bytes);
@@ -71,8 +77,7 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
 }  // namespace
 
 void note_shared_read(const void* pointer, std::size_t bytes) {
-  for_each_granule(pointer, bytes, [](std::uint32_t index, std::uint32_t words) {
-    Cta* const cta = current->cta;
+  for_each_granule(pointer, bytes, [](Cta* cta, std::uint32_t index, std::uint32_t words) {
     const Granule& granule = cta->granules[index];
     const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
     if (granule.copies > 0) {
@@ -100,8 +105,7 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
 
 void note_shared_write(const void* pointer, std::size_t bytes) {
   const std::uint64_t step = machine.tick();
-  for_each_granule(pointer, bytes, [step](std::uint32_t index, std::uint32_t words) {
-    Cta* const cta = current->cta;
+  for_each_granule(pointer, bytes, [step](Cta* cta, std::uint32_t index, std::uint32_t words) {
     Granule& granule = cta->granules[index];
     const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
     if (granule.copies > 0) {
@@ -168,6 +172,13 @@ void __tsan_read_range(void* pointer, unsigned long bytes) {
 void __tsan_write_range(void* pointer, unsigned long bytes) {
   hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::Write,
                                 __builtin_return_address(0));
+}
+// Of std::shared_ptr and the like on the host's side of a kernel's file: kernels have no atomics.
+std::int32_t __tsan_atomic32_fetch_add(volatile void* counter, std::int32_t value, int) {
+  return __atomic_fetch_add(static_cast<volatile std::int32_t*>(counter), value, __ATOMIC_SEQ_CST);
+}
+std::int32_t __tsan_atomic32_fetch_sub(volatile void* counter, std::int32_t value, int) {
+  return __atomic_fetch_sub(static_cast<volatile std::int32_t*>(counter), value, __ATOMIC_SEQ_CST);
 }
 }
 #pragma GCC visibility pop

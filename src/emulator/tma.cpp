@@ -208,6 +208,12 @@ class LoadRows : public AsyncWork {
   std::uint64_t issued_at_;
 };
 
+void check_first_coordinate(const EncodedMap& map, std::int32_t coordinate, const char* what) {
+  if (coordinate * static_cast<std::int64_t>(element_bytes(map)) % kGranuleBytes != 0) {
+    machine.fail(fmt::format("{} coordinate {}, which is not a multiple of 16 bytes", what, coordinate));
+  }
+}
+
 void check_box(const Box& box, std::uint32_t address, const char* what) {
   const Swizzle swizzle = swizzle_of(box.map());
   const auto alignment = static_cast<std::uint32_t>(swizzle_alignment_bytes(swizzle));
@@ -398,10 +404,7 @@ void tma_load(std::uint32_t destination, const void* tensor_map, const std::int3
               std::uint32_t barrier, std::uint32_t cta_mask) {
   HG_ENTER();
   const EncodedMap map = decode(tensor_map, rank);
-  if (coords[0] * static_cast<std::int64_t>(element_bytes(map)) % kGranuleBytes != 0) {
-    machine.fail(
-        fmt::format("a TMA load from coordinate {}, which is not a multiple of 16 bytes", coords[0]));
-  }
+  check_first_coordinate(map, coords[0], "a TMA load from");
   load(Box(map, coords), destination, barrier, cta_mask);
 }
 
@@ -409,6 +412,7 @@ void tma_store(const void* tensor_map, const std::int32_t* coords, int rank, std
                Reduction reduction) {
   HG_ENTER();
   const EncodedMap map = decode(tensor_map, rank);
+  check_first_coordinate(map, coords[0], "a TMA store to");
   for (int i = 0; i < rank; ++i) {
     if (coords[i] < 0) machine.fail(fmt::format("a TMA store to the negative coordinate {}", coords[i]));
   }

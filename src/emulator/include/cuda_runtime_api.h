@@ -4,7 +4,9 @@
 #include_next <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
+#include <new>
 #include <tuple>
 #include <utility>
 
@@ -40,6 +42,14 @@ inline constexpr hopper_gemm::emulator::BuiltInIndex<hopper_gemm::emulator::grid
 
 inline void __syncthreads() { ::hopper_gemm::emulator::sync_cta(); }
 inline void __syncwarp(unsigned mask = 0xffffffffU) { ::hopper_gemm::emulator::sync_warp(mask); }
+inline int __syncthreads_and(int predicate) { return ::hopper_gemm::emulator::sync_cta_and(predicate != 0); }
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  return ::hopper_gemm::emulator::ballot(mask, predicate != 0);
+}
+inline void* __cluster_map_shared_rank(void* pointer, unsigned rank) {
+  return ::hopper_gemm::emulator::map_pointer_to_rank(pointer, rank);
+}
+inline void __nanosleep(unsigned) { ::hopper_gemm::emulator::give_way(); }
 inline int __shfl_sync(unsigned mask, int value, int source_lane) {
   return static_cast<int>(::hopper_gemm::emulator::shuffle(mask, static_cast<unsigned>(value), source_lane));
 }
@@ -52,9 +62,44 @@ void __stcs(T* destination, T value) {
 
 namespace hopper_gemm::emulator::runtime {
 
-inline const char* get_error_name(cudaError_t) { return "the emulated launch failed"; }
+inline const char* get_error_name(cudaError_t error) {
+  return error == cudaSuccess ? "cudaSuccess" : "the emulated launch failed";
+}
 inline const char* get_error_string(cudaError_t) { return last_report(); }
+// A launch ends before it returns, and says itself how.
 inline cudaError_t get_last_error() { return cudaSuccess; }
+inline cudaError_t synchronize() { return cudaSuccess; }
+inline cudaError_t stream_query(cudaStream_t) { return cudaSuccess; }
+
+inline cudaError_t get_device_count(int* devices) {
+  *devices = 1;
+  return cudaSuccess;
+}
+inline cudaError_t device_get_attribute(int* value, cudaDeviceAttr attribute, int) {
+  return device_attribute(value, attribute);
+}
+
+// Both sides may use all of it.
+template <typename T>
+cudaError_t malloc(T** memory, std::size_t bytes) {
+  try {
+    *memory = static_cast<T*>(allocate(bytes));
+  } catch (const std::bad_alloc&) {
+    return cudaErrorMemoryAllocation;
+  }
+  return cudaSuccess;
+}
+inline cudaError_t free(void* memory) {
+  return memory == nullptr || emulator::free(memory) ? cudaSuccess : cudaErrorInvalidValue;
+}
+inline cudaError_t memset(void* memory, int value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t memcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(destination, source, bytes);
+  return cudaSuccess;
+}
 
 template <typename Kernel>
 cudaError_t max_active_clusters(int* clusters, Kernel* kernel, const cudaLaunchConfig_t* config) {
@@ -86,6 +131,15 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaGetErrorName ::hopper_gemm::emulator::runtime::get_error_name
 #define cudaGetErrorString ::hopper_gemm::emulator::runtime::get_error_string
 #define cudaGetLastError ::hopper_gemm::emulator::runtime::get_last_error
+#define cudaDeviceSynchronize ::hopper_gemm::emulator::runtime::synchronize
+#define cudaStreamQuery ::hopper_gemm::emulator::runtime::stream_query
+#define cudaGetDeviceCount ::hopper_gemm::emulator::runtime::get_device_count
+#define cudaDeviceGetAttribute ::hopper_gemm::emulator::runtime::device_get_attribute
+#define cudaMalloc ::hopper_gemm::emulator::runtime::malloc
+#define cudaMallocManaged ::hopper_gemm::emulator::runtime::malloc
+#define cudaFree ::hopper_gemm::emulator::runtime::free
+#define cudaMemset ::hopper_gemm::emulator::runtime::memset
+#define cudaMemcpy ::hopper_gemm::emulator::runtime::memcpy
 #define cudaFuncSetAttribute ::hopper_gemm::emulator::set_kernel_attribute
 #define cudaOccupancyMaxActiveClusters ::hopper_gemm::emulator::runtime::max_active_clusters
 #define cudaLaunchKernelEx ::hopper_gemm::emulator::runtime::launch_kernel

@@ -14,9 +14,9 @@ HG_PTX_INLINE uint32_t warpid() { return emulator::thread_index().x / 32; }
 
 HG_PTX_INLINE uint32_t nwarpid() { return 64; }
 
-HG_PTX_INLINE uint32_t smid() { return emulator::block_index().x; }
+HG_PTX_INLINE uint32_t smid() { return emulator::block_index().x % emulator::sm_count(); }
 
-HG_PTX_INLINE uint32_t nsmid() { return emulator::grid_extent().x; }
+HG_PTX_INLINE uint32_t nsmid() { return emulator::sm_count(); }
 
 HG_PTX_INLINE uint64_t clock64() { return emulator::elapsed_steps(); }
 
