@@ -95,8 +95,7 @@ void check_staging(void (*kernel)(std::uint32_t*, Values), Swizzle swizzle) {
   for (const Values values : kAllValues) {
     ManagedArray<std::uint32_t> out(kTileElems / 2);
     ASSERT_NE(out.data(), nullptr);
-    kernel<<<1, kWarpThreads, sizeof(StagingStorage)>>>(out.data(), values);
-    expect_kernels_ok();
+    run_kernel(kernel, kWarpThreads, sizeof(StagingStorage), out.data(), values);
     for (int row = 0; row < kTileM; ++row) {
       for (int col = 0; col < kTileN; ++col) {
         const auto offset = static_cast<std::uint32_t>((row * kTileN + col) * 2);
@@ -160,9 +159,8 @@ void check_store_accumulator() {
       ASSERT_NE(memory.data(), nullptr);
       for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = kUntouched;
       auto* const d = reinterpret_cast<__nv_bfloat16*>(memory.data() + kGuard);
-      store_accumulator_kernel<kHint><<<1, kWarpgroupThreads>>>(
-          d, kPitch, test.m0, test.n0, GemmShape{.m = test.m, .n = test.n, .k = 1}, values);
-      expect_kernels_ok();
+      run_kernel(store_accumulator_kernel<kHint>, kWarpgroupThreads, 0, d, kPitch, test.m0, test.n0,
+                 GemmShape{.m = test.m, .n = test.n, .k = 1}, values);
       for (int i = 0; i < static_cast<int>(memory.size()); ++i) {
         const int row = (i - kGuard) / kPitch;
         const int col = (i - kGuard) % kPitch;

@@ -1,4 +1,5 @@
-// What the GPU tests share.
+// What the GPU tests share. Those of them that the emulator runs too (tests/emulator/CMakeLists.txt) launch by
+// run_kernel() and have their shared memory from dynamic_shared_storage(): it has neither <<<>>> nor static shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +11,10 @@
 #include <cstdlib>
 #include <ptx/mbarrier.cuh>
 #include <ptx/special_registers.cuh>
+#include <utility>
 
+#include "hopper_gemm/dynamic_shared_memory.cuh"
+#include "kernels/launch.hpp"
 #include "watchdog.hpp"
 
 namespace hopper_gemm {
@@ -61,6 +65,22 @@ inline void expect_kernels_ok() {
     std::_Exit(EXIT_FAILURE);
   }
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+/// Launches `kernel` in clusters of `cluster_size` CTAs and waits for it; fails the test if it fails.
+template <typename... Params, typename... Args>
+void run_cluster_kernel(void (*kernel)(Params...), unsigned ctas, int cluster_size, int block_threads,
+                        std::size_t smem_bytes, Args&&... args) {
+  const Status launched = launch_cluster_kernel(kernel, dim3(ctas), cluster_size, block_threads, smem_bytes,
+                                                nullptr, std::forward<Args>(args)...);
+  EXPECT_TRUE(launched.ok()) << launched.message();
+  expect_kernels_ok();
+}
+
+/// The same for one CTA.
+template <typename... Params, typename... Args>
+void run_kernel(void (*kernel)(Params...), int block_threads, std::size_t smem_bytes, Args&&... args) {
+  run_cluster_kernel(kernel, 1, 1, block_threads, smem_bytes, std::forward<Args>(args)...);
 }
 
 }  // namespace hopper_gemm

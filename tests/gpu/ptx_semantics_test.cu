@@ -48,9 +48,12 @@ struct PhaseLog {
   int next_parity_0, next_parity_1, next_state, next_state_try, hinted;
 };
 
+struct alignas(1024) BarrierStorage {
+  uint64_t barrier;
+};
+
 __global__ void phase_kernel(PhaseLog* log) {
-  __shared__ alignas(8) uint64_t barrier;
-  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const SmemAddr bar = ptx::smem_addr(&dynamic_shared_storage<BarrierStorage>().barrier);
   ptx::mbarrier_init(bar, 2);
   // Phase 0 is in progress; "the phase before it", of parity 1, counts as complete.
   log->fresh_parity_0 = ptx::mbarrier_test_wait_parity(bar, 0);
@@ -77,8 +80,7 @@ TEST(PtxMbarrier, PhasesAndParities) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<PhaseLog> log(1);
   ASSERT_NE(log.data(), nullptr);
-  phase_kernel<<<1, 1>>>(log.data());
-  expect_kernels_ok();
+  run_kernel(phase_kernel, 1, sizeof(BarrierStorage), log.data());
   EXPECT_FALSE(log[0].fresh_parity_0);
   EXPECT_TRUE(log[0].fresh_parity_1) << "the wait of parity 1 passes on a fresh barrier";
   EXPECT_EQ(log[0].pending_at_first, 2u);
@@ -105,14 +107,20 @@ struct TxLog {
   int second_phase;
 };
 
+struct alignas(1024) BulkStorage {
+  uint32_t words[kBulkBytes / 4];
+  uint32_t half_of_words[kBulkBytes / 8];
+  uint64_t barrier;
+  uint64_t half_barrier;
+};
+
 // Loads 1 KiB in two halves, adds 1 to every word, stores it with a bulk group.
 __global__ void bulk_copy_kernel(const uint32_t* in, uint32_t* out, TxLog* log) {
-  __shared__ alignas(16) uint32_t words[kBulkBytes / 4];
-  __shared__ alignas(8) uint64_t barrier;
-  __shared__ alignas(8) uint64_t half_barrier;
-  const SmemAddr bar = ptx::smem_addr(&barrier);
-  const SmemAddr half_bar = ptx::smem_addr(&half_barrier);
-  const SmemAddr smem = ptx::smem_addr(words);
+  BulkStorage& storage = dynamic_shared_storage<BulkStorage>();
+  const SmemAddr bar = ptx::smem_addr(&storage.barrier);
+  const SmemAddr half_bar = ptx::smem_addr(&storage.half_barrier);
+  const SmemAddr smem = ptx::smem_addr(storage.words);
+  const SmemAddr half_smem = ptx::smem_addr(storage.half_of_words);
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(bar, 1);
     ptx::mbarrier_init(half_bar, 1);
@@ -122,11 +130,12 @@ __global__ void bulk_copy_kernel(const uint32_t* in, uint32_t* out, TxLog* log) 
   if (threadIdx.x == 0) {
     ptx::mbarrier_arrive_expect_tx(bar, kBulkBytes);
     log->before_copy = ptx::mbarrier_test_wait_parity(bar, 0);
-    // The first half is also waited for through a second barrier, so that "half of the bytes" is a fact.
+    // As much is copied elsewhere and waited for through a second barrier: time for the first half to land.
     ptx::cp_async_bulk_g2s(smem, in, kBulkBytes / 2, bar);
     ptx::mbarrier_expect_tx(half_bar, kBulkBytes / 4);
     ptx::mbarrier_arrive_expect_tx(half_bar, kBulkBytes / 4);
-    ptx::cp_async_bulk_g2s(smem, in, kBulkBytes / 2, half_bar, ptx::createpolicy_fractional_evict_last());
+    ptx::cp_async_bulk_g2s(half_smem, in, kBulkBytes / 2, half_bar,
+                           ptx::createpolicy_fractional_evict_last());
     wait_parity(half_bar, 0);
     log->after_first_half = ptx::mbarrier_test_wait_parity(bar, 0);
     ptx::cp_async_bulk_g2s(smem + kBulkBytes / 2, in + kBulkBytes / 8, kBulkBytes / 2, bar);
@@ -135,7 +144,7 @@ __global__ void bulk_copy_kernel(const uint32_t* in, uint32_t* out, TxLog* log) 
   if (threadIdx.x == 0) {
     log->completed = completed;
     ptx::mbarrier_expect_tx(half_bar, 16);
-    ptx::cp_async_bulk_g2s(smem, in, 16, half_bar);
+    ptx::cp_async_bulk_g2s(half_smem, in, 16, half_bar);
     // Bytes alone do not complete a phase: the arrival is still missing.
     const uint64_t start = ptx::globaltimer();
     while (ptx::globaltimer() - start < 100'000) {
@@ -145,7 +154,7 @@ __global__ void bulk_copy_kernel(const uint32_t* in, uint32_t* out, TxLog* log) 
     log->second_phase = wait_parity(half_bar, 1);
   }
   __syncthreads();
-  words[threadIdx.x] += 1;
+  storage.words[threadIdx.x] += 1;
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -166,8 +175,7 @@ TEST(PtxBulkCopy, CountsBytesAndMovesThem) {
   ManagedArray<TxLog> log(1);
   ASSERT_TRUE(in.data() && out.data() && log.data());
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint32_t>(i * 2654435761u);
-  bulk_copy_kernel<<<1, kBulkThreads>>>(in.data(), out.data(), log.data());
-  expect_kernels_ok();
+  run_kernel(bulk_copy_kernel, kBulkThreads, sizeof(BulkStorage), in.data(), out.data(), log.data());
   EXPECT_FALSE(log[0].before_copy);
   EXPECT_FALSE(log[0].after_first_half);
   EXPECT_TRUE(log[0].completed);
@@ -195,13 +203,18 @@ struct Coords {
 
 enum class CachePolicy { None, Given };
 
+template <int kDims>
+struct alignas(1024) BoxStorage {
+  float box[kBoxElems<kDims>];
+  uint64_t barrier;
+};
+
 // Loads one box, adds 1000, stores it to `out_map` and adds it to `sum_map`, both at the same coordinates.
 template <int kDims, CachePolicy kPolicy>
 __global__ void tensor_kernel(const __grid_constant__ TensorMap in_map,
                               const __grid_constant__ TensorMap out_map,
                               const __grid_constant__ TensorMap sum_map, Coords<kDims> at, int* completed) {
-  __shared__ alignas(128) float box[kBoxElems<kDims>];
-  __shared__ alignas(8) uint64_t barrier;
+  auto& [box, barrier] = dynamic_shared_storage<BoxStorage<kDims>>();
   const SmemAddr bar = ptx::smem_addr(&barrier);
   int32_t coords[kDims];
 #pragma unroll
@@ -279,8 +292,8 @@ void check_tensor_copies() {
   ASSERT_EQ(encode(sum.data(), &sum_map).message(), "");
   Coords<kDims> at;
   for (int d = 0; d < kDims; ++d) at.value[d] = kBoxStart[d];
-  tensor_kernel<kDims, kPolicy><<<1, 128>>>(in_map, out_map, sum_map, at, completed.data());
-  expect_kernels_ok();
+  run_kernel(tensor_kernel<kDims, kPolicy>, 128, sizeof(BoxStorage<kDims>), in_map, out_map, sum_map, at,
+             completed.data());
   ASSERT_TRUE(completed[0]);
   for (int i = 0; i < elems; ++i) {
     bool inside = i % kExtent0 >= kBoxStart[0];
@@ -320,8 +333,12 @@ constexpr __host__ __device__ uint16_t stored_value(int row, int col) {
   return static_cast<uint16_t>(1 + row * kStoreCols + col);
 }
 
+struct alignas(1024) StoreStorage {
+  uint16_t box[kStoreRows * kStoreCols];
+};
+
 __global__ void store_kernel(const __grid_constant__ TensorMap map) {
-  __shared__ alignas(128) uint16_t box[kStoreRows * kStoreCols];
+  auto& box = dynamic_shared_storage<StoreStorage>().box;
   for (int i = static_cast<int>(threadIdx.x); i < kStoreRows * kStoreCols;
        i += static_cast<int>(blockDim.x)) {
     box[i] = stored_value(i / kStoreCols, i % kStoreCols);
@@ -346,8 +363,7 @@ void check_store_at_the_edge(int cols) {
   const Status encoded = make_tensor_map_2d("tensor", memory.data(), kTensorRows, cols, kStoreCols,
                                             kStoreRows, kStoreCols, &map, Swizzle::None);
   ASSERT_TRUE(encoded.ok()) << encoded.message();
-  store_kernel<<<1, 32>>>(map);
-  expect_kernels_ok();
+  run_kernel(store_kernel, 32, sizeof(StoreStorage), map);
   const int chunks_end = (cols + kChunkElems - 1) / kChunkElems * kChunkElems;
   for (int row = 0; row < kStoreRows; ++row) {
     for (int col = 0; col < kStoreCols; ++col) {
@@ -393,10 +409,14 @@ constexpr __host__ __device__ uint16_t matrix_value(int matrix, int row, int col
 
 enum class Transposed { No, Yes };
 
+struct alignas(1024) SlotStorage {
+  uint16_t slots[kSlots * kSlotElems];
+};
+
 // Lane t holds elements 2 * (t % 4) and the next of row t / 4 of each matrix.
 template <int kMatrices, Transposed kTransposed>
 __global__ void stmatrix_kernel(uint16_t* out) {
-  __shared__ alignas(16) uint16_t slots[kSlots * kSlotElems];
+  auto& slots = dynamic_shared_storage<SlotStorage>().slots;
   const int lane = static_cast<int>(ptx::laneid());
   for (int i = lane; i < kSlots * kSlotElems; i += 32) slots[i] = kUntouched;
   uint32_t matrices[kMatrices];
@@ -422,8 +442,7 @@ void check_stmatrix() {
   SCOPED_TRACE(std::to_string(kMatrices) + " matrices");
   ManagedArray<uint16_t> slots(kSlots * kSlotElems);
   ASSERT_NE(slots.data(), nullptr);
-  stmatrix_kernel<kMatrices, kTransposed><<<1, 32>>>(slots.data());
-  expect_kernels_ok();
+  run_kernel(stmatrix_kernel<kMatrices, kTransposed>, 32, sizeof(SlotStorage), slots.data());
   for (int lane = 0; lane < 32; ++lane) {
     const int matrix = lane / kMatrixElems;
     const int row = lane % kMatrixElems;
@@ -457,10 +476,14 @@ TEST(PtxStmatrix, TransposesEachMatrix) {
 
 constexpr int kHandoverRounds = 200;
 
+struct alignas(1024) HandoverStorage {
+  volatile int slots[32];
+};
+
 // Warp 0 writes a round's number and arrives; warp 1 waits, reads, and lets warp 0 go on. Two ids, one a
 // direction.
 __global__ void named_barrier_kernel(int* seen) {
-  __shared__ volatile int slots[32];
+  auto& slots = dynamic_shared_storage<HandoverStorage>().slots;
   const uint32_t lane = ptx::laneid();
   for (int round = 0; round < kHandoverRounds; ++round) {
     if (threadIdx.x < 32) {
@@ -479,8 +502,7 @@ TEST(PtxNamedBarrier, HandsOverBothWays) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<int> seen(kHandoverRounds * 32);
   ASSERT_NE(seen.data(), nullptr);
-  named_barrier_kernel<<<1, 64>>>(seen.data());
-  expect_kernels_ok();
+  run_kernel(named_barrier_kernel, 64, sizeof(HandoverStorage), seen.data());
   for (int i = 0; i < kHandoverRounds * 32; ++i) ASSERT_EQ(seen[i], i / 32 * 32 + 31 - i % 32);
 }
 
@@ -503,8 +525,7 @@ TEST(PtxElect, ElectsOneLaneOfTheMask) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<ElectLog> log(4);
   ASSERT_NE(log.data(), nullptr);
-  elect_kernel<<<1, 128>>>(log.data());
-  expect_kernels_ok();
+  run_kernel(elect_kernel, 128, 0, log.data());
   for (std::size_t warp = 0; warp < 4; ++warp) {
     EXPECT_EQ(__builtin_popcount(log[warp].whole), 1);
     EXPECT_EQ(log[warp].whole_again, log[warp].whole) << "the same lane each time";
@@ -543,8 +564,7 @@ TEST(PtxSetmaxnreg, MovesRegistersAndGoesOn) {
   ManagedArray<uint32_t> out(384);
   ASSERT_TRUE(in.data() && out.data());
   for (uint32_t i = 0; i < kLiveValues; ++i) in[i] = i * 2654435761u;
-  setmaxnreg_kernel<<<1, 384>>>(in.data(), out.data());
-  expect_kernels_ok();
+  run_kernel(setmaxnreg_kernel, 384, 0, in.data(), out.data());
   for (uint32_t thread = 0; thread < 384; ++thread) {
     uint32_t expected = thread;
     if (thread < 256) {
@@ -584,8 +604,7 @@ TEST(PtxSpecialRegisters, AgreeWithTheLaunch) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<RegisterLog> log(1);
   ASSERT_NE(log.data(), nullptr);
-  special_register_kernel<<<1, 96, 12'288>>>(log.data());
-  expect_kernels_ok();
+  run_kernel(special_register_kernel, 96, 12'288, log.data());
   int sms = 0;
   ASSERT_EQ(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
   EXPECT_TRUE(log[0].laneid_ok);
@@ -608,27 +627,20 @@ struct ClusterLog {
   int peer_arrived, too_few_arrivals, value, multicast_done, multicast_sum;
 };
 
-template <typename... Parameters>
-void launch_clusters(void (*kernel)(Parameters...), Parameters... arguments) {
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = kClusterSize;
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(kClusterSize * kGridClusters);
-  config.blockDim = dim3(64);
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  ASSERT_EQ(cudaLaunchKernelEx(&config, kernel, arguments...), cudaSuccess);
-  expect_kernels_ok();
+template <typename Storage, typename... Parameters>
+void run_clusters(void (*kernel)(Parameters...), Parameters... arguments) {
+  run_cluster_kernel(kernel, kClusterSize * kGridClusters, kClusterSize, 64, sizeof(Storage), arguments...);
 }
+
+struct alignas(1024) MailboxStorage {
+  uint64_t barrier;
+  int mailbox;
+};
 
 // Each CTA stores into its peer's shared memory, arrives there three times (1 + 2), and waits for the peer to
 // do so.
 __global__ void cluster_kernel(ClusterLog* logs) {
-  __shared__ alignas(8) uint64_t barrier;
-  __shared__ int mailbox;
+  auto& [barrier, mailbox] = dynamic_shared_storage<MailboxStorage>();
   const SmemAddr bar = ptx::smem_addr(&barrier);
   const uint32_t rank = ptx::cluster_ctarank();
   const uint32_t peer = rank ^ 1;
@@ -673,7 +685,7 @@ TEST(PtxCluster, RemoteArriveReachesThePeer) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<ClusterLog> logs(kClusterSize * kGridClusters);
   ASSERT_NE(logs.data(), nullptr);
-  launch_clusters(cluster_kernel, logs.data());
+  run_clusters<MailboxStorage>(cluster_kernel, logs.data());
   for (uint32_t i = 0; i < logs.size(); ++i) {
     SCOPED_TRACE("CTA " + std::to_string(i));
     EXPECT_EQ(logs[i].rank, i % kClusterSize);
@@ -701,8 +713,7 @@ __device__ bool wait_parity_relaxed_cluster(SmemAddr bar, uint32_t parity) {
 // The barriers of a stage that both CTAs read: they count two arrivals, from wherever these come. Between the
 // steps all threads of the cluster meet, so that what has arrived by then is a fact.
 __global__ void relaxed_cluster_kernel(RelaxedLog* logs) {
-  __shared__ alignas(8) uint64_t barrier;
-  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const SmemAddr bar = ptx::smem_addr(&dynamic_shared_storage<BarrierStorage>().barrier);
   const uint32_t peer = ptx::cluster_ctarank() ^ 1;
   RelaxedLog& log = logs[blockIdx.x];
   const auto meet = [] {
@@ -734,7 +745,7 @@ TEST(PtxCluster, RelaxedArrivalsAreCounted) {
   HG_SKIP_WITHOUT_HOPPER();
   ManagedArray<RelaxedLog> logs(kClusterSize * kGridClusters);
   ASSERT_NE(logs.data(), nullptr);
-  launch_clusters(relaxed_cluster_kernel, logs.data());
+  run_clusters<BarrierStorage>(relaxed_cluster_kernel, logs.data());
   for (std::size_t i = 0; i < logs.size(); ++i) {
     SCOPED_TRACE("CTA " + std::to_string(i));
     EXPECT_FALSE(logs[i].first_after_one);
@@ -746,10 +757,14 @@ TEST(PtxCluster, RelaxedArrivalsAreCounted) {
 
 constexpr int kMulticastElems = 64;  // floats of the whole tile; each CTA loads half of it for both
 
+struct alignas(1024) MulticastStorage {
+  float tile[kMulticastElems];
+  uint64_t barrier;
+};
+
 // Each CTA of the pair fetches one half of the tile and multicasts it to both; each receives the whole.
 __global__ void multicast_kernel(const __grid_constant__ TensorMap map, ClusterLog* logs) {
-  __shared__ alignas(128) float tile[kMulticastElems];
-  __shared__ alignas(8) uint64_t barrier;
+  auto& [tile, barrier] = dynamic_shared_storage<MulticastStorage>();
   const SmemAddr bar = ptx::smem_addr(&barrier);
   const uint32_t rank = ptx::cluster_ctarank();
   if (threadIdx.x == 0) {
@@ -799,7 +814,7 @@ TEST(PtxCluster, MulticastReachesBothCtas) {
   TensorMap map;
   const Status status = prepare_multicast(data, kMulticastElems / 2, &map, &expected);
   ASSERT_TRUE(status.ok()) << status.message();
-  launch_clusters(multicast_kernel, map, logs.data());
+  run_clusters<MulticastStorage>(multicast_kernel, map, logs.data());
   for (std::size_t i = 0; i < logs.size(); ++i) {
     EXPECT_TRUE(logs[i].multicast_done) << "CTA " << i;
     EXPECT_EQ(logs[i].multicast_sum, expected) << "CTA " << i;
@@ -809,8 +824,7 @@ TEST(PtxCluster, MulticastReachesBothCtas) {
 // The CTA of rank 0 sends the whole tile to rank 1 alone, with a cache policy: its own barrier counts no
 // bytes.
 __global__ void send_kernel(const __grid_constant__ TensorMap map, ClusterLog* logs) {
-  __shared__ alignas(128) float tile[kMulticastElems];
-  __shared__ alignas(8) uint64_t barrier;
+  auto& [tile, barrier] = dynamic_shared_storage<MulticastStorage>();
   const SmemAddr bar = ptx::smem_addr(&barrier);
   const bool receives = ptx::cluster_ctarank() == 1;
   if (threadIdx.x == 0) {
@@ -853,7 +867,7 @@ TEST(PtxCluster, MulticastCountsOnTheReceiversAlone) {
   TensorMap map;
   const Status status = prepare_multicast(data, kMulticastElems, &map, &expected);
   ASSERT_TRUE(status.ok()) << status.message();
-  launch_clusters(send_kernel, map, logs.data());
+  run_clusters<MulticastStorage>(send_kernel, map, logs.data());
   for (std::size_t i = 0; i < logs.size(); ++i) {
     EXPECT_TRUE(logs[i].multicast_done) << "CTA " << i;
     EXPECT_EQ(logs[i].multicast_sum, i % kClusterSize == 1 ? expected : 0) << "CTA " << i;

@@ -67,22 +67,26 @@ __device__ uint64_t tile_desc(ptx::SmemAddr tile, int k, int rows) {
   }
 }
 
+struct alignas(1024) TileStorage {
+  unsigned char a[kTileABytes];
+  unsigned char b[kTileBBytes];
+};
+
 // d_out[64, kN] = (scale_d != 0 ? d_in : 0) + kScaleA * a[64, 64] * kScaleB * b[kN, 64]^T, with one
 // warpgroup.
 template <int kN, typename T, SourceA kSourceA, Major kMajorA, Major kMajorB, int kScaleA, int kScaleB,
           Swizzle kSwizzle = Swizzle::B128>
 __global__ void __launch_bounds__(128, 1)
     wgmma_kernel(const T* a, const T* b, const float* d_in, float* d_out, int scale_d) {
-  __shared__ alignas(1024) unsigned char tile_a[kTileABytes];
-  __shared__ alignas(1024) unsigned char tile_b[kTileBBytes];
+  TileStorage& tiles = dynamic_shared_storage<TileStorage>();
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kM * kK; i += 128) {
     const uint32_t offset = tile_offset<kMajorA, kSwizzle>(i / kK, i % kK, kM);
-    *reinterpret_cast<T*>(tile_a + swizzle_offset(offset, kSwizzle)) = a[i];
+    *reinterpret_cast<T*>(tiles.a + swizzle_offset(offset, kSwizzle)) = a[i];
   }
   for (int i = thread; i < kN * kK; i += 128) {
     const uint32_t offset = tile_offset<kMajorB, kSwizzle>(i / kK, i % kK, kN);
-    *reinterpret_cast<T*>(tile_b + swizzle_offset(offset, kSwizzle)) = b[i];
+    *reinterpret_cast<T*>(tiles.b + swizzle_offset(offset, kSwizzle)) = b[i];
   }
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
@@ -105,8 +109,8 @@ __global__ void __launch_bounds__(128, 1)
     }
   }
 
-  const ptx::SmemAddr smem_a = ptx::smem_addr(tile_a);
-  const ptx::SmemAddr smem_b = ptx::smem_addr(tile_b);
+  const ptx::SmemAddr smem_a = ptx::smem_addr(tiles.a);
+  const ptx::SmemAddr smem_b = ptx::smem_addr(tiles.b);
   ptx::wgmma_fence_operand(accum);
   ptx::wgmma_fence();
 #pragma unroll
@@ -131,26 +135,26 @@ __global__ void __launch_bounds__(128, 1)
   }
 }
 
+template <typename T>
 struct Variant {
   std::string name;
   int scale;  // kScaleA * kScaleB
-  const void* kernel;
+  void (*kernel)(const T* a, const T* b, const float* d_in, float* d_out, int scale_d);
 };
 
 template <int kN, typename T, SourceA kSourceA, Major kMajorA, Major kMajorB, int kScaleA, int kScaleB>
-Variant variant() {
+Variant<T> variant() {
   const auto major = [](Major value) { return value == Major::K ? "K" : "MN"; };
   std::string name = kSourceA == SourceA::Smem ? "SS" : "RS";
   name += std::string(" ") + (std::is_same_v<T, __half> ? "f16" : "bf16");
   if (kSourceA == SourceA::Smem) name += std::string(" A:") + major(kMajorA);
   name += std::string(" B:") + major(kMajorB);
   name += " scales " + std::to_string(kScaleA) + ", " + std::to_string(kScaleB);
-  return {name, kScaleA * kScaleB,
-          reinterpret_cast<const void*>(&wgmma_kernel<kN, T, kSourceA, kMajorA, kMajorB, kScaleA, kScaleB>)};
+  return {name, kScaleA * kScaleB, wgmma_kernel<kN, T, kSourceA, kMajorA, kMajorB, kScaleA, kScaleB>};
 }
 
 template <int kN, typename T>
-std::vector<Variant> variants() {
+std::vector<Variant<T>> variants() {
   constexpr SourceA kSmem = SourceA::Smem;
   constexpr SourceA kRegisters = SourceA::Registers;
   return {
@@ -166,8 +170,8 @@ std::vector<Variant> variants() {
 
 struct VariantsOfN {
   int n;
-  std::vector<Variant> bf16;
-  std::vector<Variant> f16;
+  std::vector<Variant<__nv_bfloat16>> bf16;
+  std::vector<Variant<__half>> f16;
 };
 
 template <std::size_t... kIndex>
@@ -184,7 +188,7 @@ int d_value(int m, int n) { return (m * 13 + n * 3) % 31 - 15; }
 class PtxWgmma : public testing::TestWithParam<VariantsOfN> {};
 
 template <typename T>
-void check_variants(int n, const std::vector<Variant>& variants) {
+void check_variants(int n, const std::vector<Variant<T>>& variants) {
   ManagedArray<T> a(kM * kK);
   ManagedArray<T> b(static_cast<std::size_t>(n) * kK);
   ManagedArray<float> d_in(static_cast<std::size_t>(kM) * n);
@@ -197,7 +201,7 @@ void check_variants(int n, const std::vector<Variant>& variants) {
     for (int k = 0; k < kK; ++k) product[i] += a_value(i / n, k) * b_value(i % n, k);
   }
 
-  for (const Variant& variant : variants) {
+  for (const Variant<T>& variant : variants) {
     for (int scale_d : {0, 1, 2}) {  // any value but 0 accumulates
       SCOPED_TRACE(variant.name + ", scale_d " + std::to_string(scale_d));
       for (int i = 0; i < kM * n; ++i) {
@@ -205,13 +209,8 @@ void check_variants(int n, const std::vector<Variant>& variants) {
         d_in[i] = scale_d == 0 ? std::nanf("") : static_cast<float>(d_value(i / n, i % n));
         d_out[i] = std::nanf("");
       }
-      T* a_data = a.data();
-      T* b_data = b.data();
-      float* d_in_data = d_in.data();
-      float* d_out_data = d_out.data();
-      void* arguments[] = {&a_data, &b_data, &d_in_data, &d_out_data, &scale_d};
-      ASSERT_EQ(cudaLaunchKernel(variant.kernel, dim3(1), dim3(128), arguments, 0, nullptr), cudaSuccess);
-      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      run_kernel(variant.kernel, 128, sizeof(TileStorage), a.data(), b.data(), d_in.data(), d_out.data(),
+                 scale_d);
       int wrong = 0;
       std::string first_wrong;
       for (int i = 0; i < kM * n; ++i) {
@@ -227,11 +226,9 @@ void check_variants(int n, const std::vector<Variant>& variants) {
 }
 
 template <Swizzle kSwizzle>
-Variant swizzle_variant(const char* name) {
+Variant<__nv_bfloat16> swizzle_variant(const char* name) {
   constexpr int kN = 64;
-  return {name, 1,
-          reinterpret_cast<const void*>(
-              &wgmma_kernel<kN, __nv_bfloat16, SourceA::Smem, Major::K, Major::K, 1, 1, kSwizzle>)};
+  return {name, 1, wgmma_kernel<kN, __nv_bfloat16, SourceA::Smem, Major::K, Major::K, 1, 1, kSwizzle>};
 }
 
 TEST(PtxWgmmaDescriptor, ReadsEverySwizzleMode) {
@@ -249,8 +246,8 @@ TEST_P(PtxWgmma, MatchesCpuProduct) {
 
 INSTANTIATE_TEST_SUITE_P(EveryN, PtxWgmma,
                          testing::ValuesIn(all_variants(std::make_index_sequence<kMaxN / 8>())),
-                         [](const testing::TestParamInfo<VariantsOfN>& info) {
-                           return "m64n" + std::to_string(info.param.n) + "k16";
+                         [](const testing::TestParamInfo<VariantsOfN>& test) {
+                           return "m64n" + std::to_string(test.param.n) + "k16";
                          });
 
 }  // namespace
