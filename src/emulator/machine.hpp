@@ -297,13 +297,20 @@ class Machine {
     std::uint32_t work_weight;
     std::uint32_t preempt_weight;
     std::uint32_t steps;
+    const void* laggard;  ///< a thread, warp, warpgroup or CTA that goes on only if nothing else can; or null
+
+    bool delays(const Thread& thread) const {
+      return laggard != nullptr && (laggard == &thread || laggard == thread.warp ||
+                                    laggard == thread.warpgroup || laggard == thread.cta);
+    }
   };
 
   bool run_cluster(unsigned first_cta, int cluster_size);
   void start(Cluster* cluster, unsigned first_cta, int cluster_size);
   void schedule(Cluster* cluster);
   void resume(Thread* thread);
-  void choose_mood();
+  void choose_mood(const Cluster& cluster);
+  std::uint32_t pick_runnable();
   void step_work();
   std::string deadlock_report(const Cluster& cluster);
   void check_exit(Cta* cta);
