@@ -90,9 +90,12 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
   return true;
 }
 
-// All lanes of `mask` meet; the last one to come does `effect`.
+enum class MemoryOrder { None, Orders };
+
+// All lanes of `mask` meet; the last one to come does `effect`. Only __syncwarp() promises the order of memory accesses,
+// shuffles and stmatrix do not (CUDA Programming Guide "Warp Shuffle Functions"; PTX ISA "stmatrix").
 template <typename Effect>
-void meet(const char* what, std::uint32_t mask, Effect effect) {
+void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect) {
   Warp& warp = *current->warp;
   const std::uint32_t lane_bit = 1U << (current->number % kWarpSize);
   if ((mask & lane_bit) == 0)
@@ -106,11 +109,13 @@ void meet(const char* what, std::uint32_t mask, Effect effect) {
                              warp.what, warp.mask, where(warp.pc)));
   }
   warp.arrived |= lane_bit;
-  publish(&warp.clock);
+  if (order == MemoryOrder::Orders) publish(&warp.clock);
   if (warp.arrived == mask) {
     effect();
-    warp.clock.complete();
-    learn(warp.clock);
+    if (order == MemoryOrder::Orders) {
+      warp.clock.complete();
+      learn(warp.clock);
+    }
     warp.arrived = 0;
     ++warp.generation;
     machine.wake(&warp.waiting);
@@ -118,7 +123,7 @@ void meet(const char* what, std::uint32_t mask, Effect effect) {
   }
   const std::uint64_t generation = warp.generation;
   while (warp.generation == generation) machine.block(&warp.waiting, what);
-  learn(warp.clock);
+  if (order == MemoryOrder::Orders) learn(warp.clock);
 }
 
 void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
@@ -210,7 +215,7 @@ void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
 
 void sync_warp(std::uint32_t mask) {
   HG_ENTER();
-  meet("__syncwarp()", mask, [] {});
+  meet("__syncwarp()", mask, MemoryOrder::Orders, [] {});
 }
 
 std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) {
@@ -218,13 +223,13 @@ std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) 
   Warp& warp = *current->warp;
   const int lane = current->number % kWarpSize;
   warp.values[static_cast<std::size_t>(lane)] = value;
-  meet("__shfl_sync()", mask, [&] { warp.results = warp.values; });
+  meet("__shfl_sync()", mask, MemoryOrder::None, [&] { warp.results = warp.values; });
   return warp.results[static_cast<std::size_t>(source_lane % kWarpSize)];
 }
 
 bool elect(std::uint32_t mask) {
   HG_ENTER();
-  meet("elect.sync", mask, [] {});
+  meet("elect.sync", mask, MemoryOrder::None, [] {});
   return current->number % kWarpSize == std::countr_zero(mask);
 }
 
@@ -247,7 +252,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     warp.values[static_cast<std::size_t>(lane)] = place.address;
   }
   // Every lane answers for the row whose address it gives: all are to fence anyway.
-  meet("stmatrix", 0xffffffffU, [] {});
+  meet("stmatrix", 0xffffffffU, MemoryOrder::None, [] {});
   if (!gives_row) return;
   const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
   const auto matrix = static_cast<std::size_t>(lane / kRows);
@@ -261,7 +266,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     __builtin_memcpy(destination + column * 2, &element, sizeof(element));
   }
   // Nobody goes on to change registers that others still store.
-  meet("stmatrix", 0xffffffffU, [] {});
+  meet("stmatrix", 0xffffffffU, MemoryOrder::None, [] {});
 }
 
 void cluster_barrier_arrive() {
@@ -335,6 +340,7 @@ std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::u
                     describe_mbarrier(*place.cta, place.address)));
   }
   const std::uint64_t phase = barrier.phase;
+  place.cta->last_arrivals[current->component] = {current, current->clock[current->component]};
   publish(&barrier.clock);
   barrier.bytes += expected_bytes;
   check_bytes(*place.cta, place.address, barrier);

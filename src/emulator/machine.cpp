@@ -319,6 +319,17 @@ void Machine::check_exit(Cta* cta) {
         "CTA {} ends while {} TMA stores may still read its shared memory: nobody waited for them",
         cta->index.x, cta->unread_stores.size()));
   }
+  // An arrival that came, but that nobody here waited for, comes too late in another schedule.
+  for (const auto& [component, arrival] : cta->last_arrivals) {
+    if (std::any_of(cta->threads.begin(), cta->threads.end(),
+                    [&, component = component, clock = arrival.clock](const Thread& own) {
+                      return own.clock.knows(component, clock);
+                    }))
+      continue;
+    fail(
+        fmt::format("CTA {} ends, and no barrier orders that after the arrival of {} at one of its mbarriers",
+                    cta->index.x, who(*arrival.thread)));
+  }
 }
 
 std::string Machine::deadlock_report(const Cluster& cluster) {

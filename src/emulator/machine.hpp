@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -229,6 +230,11 @@ struct Cta {
     std::uint32_t clock;
   };
   std::unordered_map<std::uint32_t, std::vector<Reading>> readings;  ///< by number of the word
+  struct Arrival {
+    const Thread* thread;
+    std::uint32_t clock;
+  };
+  std::map<std::size_t, Arrival> last_arrivals;  ///< of each thread at an mbarrier of this CTA, by component
 };
 
 struct Cluster {

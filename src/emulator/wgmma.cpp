@@ -77,7 +77,7 @@ struct Operand {
 // one step along a line of the operand must be one along the tensor.
 void add_granules(const Operand& operand, Wgmma* wgmma) {
   Cta* const cta = current->cta;
-  std::uint32_t copy = 0;
+  bool known = false;
   std::int32_t row = 0;
   std::int32_t column = 0;
   if (operand.desc.base_offset != 0) machine.fail("a descriptor with a base offset: it is not emulated");
@@ -91,18 +91,15 @@ void add_granules(const Operand& operand, Wgmma* wgmma) {
       if (granule.copy != 0) {
         const std::int32_t this_row = granule.row - static_cast<std::int32_t>(line);
         const std::int32_t this_column = granule.chunk - static_cast<std::int32_t>(chunk);
-        if (copy != 0 && (this_row != row || this_column != column)) {
-          machine.fail(fmt::format(
-              "{} {}: line {}, 16 bytes number {} are at {:#x}, where row {}, 16 bytes number {} of the "
-              "tensor "
-              "lie, not row {}, number {}",
-              operand.name,
-              granule.copy == copy ? "has a descriptor that does not match the tile that TMA laid down"
-                                   : "mixes what two TMA copies brought, one too early or to the wrong place",
-              line, chunk, address, granule.row, granule.chunk, row + static_cast<std::int32_t>(line),
-              column + static_cast<std::int32_t>(chunk)));
+        if (known && (this_row != row || this_column != column)) {
+          machine.fail(
+              fmt::format("{} a tile that its descriptor does not match: line {}, 16 bytes number {} are at "
+                          "{:#x}, where TMA "
+                          "put row {}, 16 bytes number {} of the tensor, not row {}, number {}",
+                          operand.name, line, chunk, address, granule.row, granule.chunk,
+                          row + static_cast<std::int32_t>(line), column + static_cast<std::int32_t>(chunk)));
         }
-        copy = granule.copy;
+        known = true;
         row = this_row;
         column = this_column;
       }

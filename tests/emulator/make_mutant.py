@@ -215,7 +215,8 @@ MUTANTS = {
     "staging_not_waited_for": (V11, [(V11, WAIT_FOR_STAGING, "")]),
     "staging_waits_for_one_group_too_few": (V11, [
         (V11, WAIT_FOR_STAGING, WAIT_FOR_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
-    # Not in v11, where stmatrix lets the lanes meet.
+    "no_syncwarp_before_staging": (V11, [
+        (V11, WAIT_FOR_STAGING + "          __syncwarp();\n", WAIT_FOR_STAGING)]),
     "v09_no_syncwarp_before_staging": (V09, [
         (V09, WAIT_FOR_STAGING + "          __syncwarp();\n", WAIT_FOR_STAGING)]),
     "no_syncwarp_after_staging": (V11, [
