@@ -106,9 +106,12 @@ void for_each_lane(std::uint32_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<std::size_t>(std::countr_zero(mask)));
 }
 
-// All lanes of `mask` meet; the last one to come does `effect`.
+enum class MemoryOrder { None, Orders };
+
+// All lanes of `mask` meet; the last one to come does `effect`. Only __syncwarp() promises the order of memory
+// accesses: shuffles, votes and stmatrix do not.
 template <typename Effect>
-void meet(const char* what, std::uint32_t mask, Effect effect) {
+void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect) {
   Warp& warp = *current->warp;
   const std::uint32_t lane_bit = 1U << (current->number % kWarpSize);
   if ((mask & lane_bit) == 0)
@@ -127,7 +130,7 @@ void meet(const char* what, std::uint32_t mask, Effect effect) {
   if (meeting == warp.meetings.end()) {
     meeting = warp.meetings.insert(meeting, {what, mask, 0, current->pc, {}});
   }
-  publish(&meeting->clock);
+  if (order == MemoryOrder::Orders) publish(&meeting->clock);
   meeting->arrived |= lane_bit;
   if (meeting->arrived == mask) {
     const VectorClock clock = std::move(meeting->clock.arriving);
@@ -264,7 +267,7 @@ void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
 
 void sync_warp(std::uint32_t mask) {
   HG_ENTER();
-  meet("__syncwarp()", mask, [] {});
+  meet("__syncwarp()", mask, MemoryOrder::Orders, [] {});
 }
 
 std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) {
@@ -273,7 +276,7 @@ std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) 
   const auto lane = static_cast<std::size_t>(current->number % kWarpSize);
   warp.values[lane] = value;
   warp.sources[lane] = source_lane % kWarpSize;
-  meet("__shfl_sync()", mask, [&] {
+  meet("__shfl_sync()", mask, MemoryOrder::None, [&] {
     for_each_lane(mask, [&](std::size_t other) {
       warp.results[other] = warp.values[static_cast<std::size_t>(warp.sources[other])];
     });
@@ -286,7 +289,7 @@ std::uint32_t ballot(std::uint32_t mask, bool predicate) {
   Warp& warp = *current->warp;
   const auto lane = static_cast<std::size_t>(current->number % kWarpSize);
   warp.values[lane] = predicate ? 1 : 0;
-  meet("__ballot_sync()", mask, [&] {
+  meet("__ballot_sync()", mask, MemoryOrder::None, [&] {
     std::uint32_t votes = 0;
     for_each_lane(mask, [&](std::size_t other) { votes |= warp.values[other] << other; });
     for_each_lane(mask, [&](std::size_t other) { warp.results[other] = votes; });
@@ -296,7 +299,7 @@ std::uint32_t ballot(std::uint32_t mask, bool predicate) {
 
 bool elect(std::uint32_t mask) {
   HG_ENTER();
-  meet("elect.sync", mask, [] {});
+  meet("elect.sync", mask, MemoryOrder::None, [] {});
   return current->number % kWarpSize == std::countr_zero(mask);
 }
 
@@ -319,7 +322,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     warp.values[static_cast<std::size_t>(lane)] = place.address;
   }
   // Every lane answers for the row whose address it gives: all are to fence anyway.
-  meet("stmatrix", 0xffffffffU, [] {});
+  meet("stmatrix", 0xffffffffU, MemoryOrder::None, [] {});
   if (gives_row) {
     const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
     const auto matrix = static_cast<std::size_t>(lane / kRows);
@@ -334,7 +337,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     }
   }
   // Nobody goes on to change registers that others still store.
-  meet("stmatrix", 0xffffffffU, [] {});
+  meet("stmatrix", 0xffffffffU, MemoryOrder::None, [] {});
 }
 
 void cluster_barrier_arrive() {
@@ -407,6 +410,7 @@ std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::u
                     "fence.mbarrier_init after it",
                     describe_mbarrier(*place.cta, place.address)));
   }
+  place.cta->last_arrivals[current->component] = {current, current->clock[current->component]};
   const std::uint64_t state = barrier.phase << kCountBits | static_cast<std::uint64_t>(barrier.pending);
   publish(&barrier.clock);
   barrier.bytes += expected_bytes;

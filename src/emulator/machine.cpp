@@ -172,13 +172,30 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
   }
 }
 
-// Now work hurries, now it lags, now threads take turns at every step: each finds other faults.
-void Machine::choose_mood() {
+// Now work hurries, now it lags, now threads take turns at every step, now one falls far behind: each finds other
+// faults.
+void Machine::choose_mood(const Cluster& cluster) {
   constexpr std::uint32_t kWorkWeights[] = {0, 500, 8000, 40000, 65000};
   constexpr std::uint32_t kPreemptWeights[] = {0, 0, 300, 6000};
   mood_.work_weight = kWorkWeights[random_.below(5)];
   mood_.preempt_weight = kPreemptWeights[random_.below(4)];
   mood_.steps = 200 + random_.below(4000);
+  mood_.laggard = nullptr;
+  if (random_.chance(1U << 15)) return;
+  const Cta& cta = *cluster.ctas[random_.below(static_cast<std::uint32_t>(cluster.ctas.size()))];
+  const Thread& thread = cta.threads[random_.below(static_cast<std::uint32_t>(cta.threads.size()))];
+  const void* const scopes[] = {&thread, thread.warp, thread.warpgroup, thread.cta};
+  mood_.laggard = scopes[random_.below(4)];
+}
+
+std::uint32_t Machine::pick_runnable() {
+  constexpr int kTries = 8;
+  std::uint32_t pick = 0;
+  for (int i = 0; i < kTries; ++i) {
+    pick = random_.below(static_cast<std::uint32_t>(runnable_.size()));
+    if (!mood_.delays(*runnable_[pick])) break;
+  }
+  return pick;
 }
 
 void Machine::schedule(Cluster* cluster) {
@@ -188,9 +205,9 @@ void Machine::schedule(Cluster* cluster) {
   };
   std::string deadlock;
   forget_time_outs();
-  choose_mood();
+  choose_mood(*cluster);
   while (!failed_) {
-    if (mood_.steps-- == 0) choose_mood();
+    if (mood_.steps-- == 0) choose_mood(*cluster);
     if (runnable_.empty() && work_.empty()) {
       if (!live()) return;
       // What is reported is the first sight: time-outs scatter the threads.
@@ -205,8 +222,12 @@ void Machine::schedule(Cluster* cluster) {
       step_work();
       continue;
     }
-    const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(runnable_.size()));
+    const std::uint32_t pick = pick_runnable();
     Thread* const thread = runnable_[pick];
+    if (mood_.delays(*thread) && !work_.empty()) {
+      step_work();
+      continue;
+    }
     runnable_[pick] = runnable_.back();
     runnable_.pop_back();
     resume(thread);
@@ -320,6 +341,17 @@ void Machine::check_exit(Cta* cta) {
         "CTA {} ends while {} TMA stores may still read its shared memory: nobody waited for them",
         cta->index.x, cta->unread_stores.size()));
   }
+  // An arrival that came, but that nobody here waited for, comes too late in another schedule.
+  for (const auto& [component, arrival] : cta->last_arrivals) {
+    if (std::any_of(cta->threads.begin(), cta->threads.end(),
+                    [&, component = component, clock = arrival.clock](const Thread& own) {
+                      return own.clock.knows(component, clock);
+                    }))
+      continue;
+    fail(
+        fmt::format("CTA {} ends, and no barrier orders that after the arrival of {} at one of its mbarriers",
+                    cta->index.x, who(*arrival.thread)));
+  }
 }
 
 std::string Machine::deadlock_report(const Cluster& cluster) {
@@ -329,7 +361,7 @@ std::string Machine::deadlock_report(const Cluster& cluster) {
       const Thread& thread = cta->threads[i];
       const auto same = [&](const Thread& other) {
         return other.state == thread.state && other.pc == thread.pc && other.warpgroup == thread.warpgroup &&
-               other.barrier_address == thread.barrier_address;
+               other.waits_for == thread.waits_for && other.barrier_address == thread.barrier_address;
       };
       std::size_t end = i;
       while (end < cta->threads.size() && same(cta->threads[end])) ++end;

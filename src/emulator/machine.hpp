@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -238,6 +239,11 @@ struct Cta {
     std::uint32_t clock;
   };
   std::unordered_map<std::uint32_t, std::vector<Reading>> readings;  ///< by number of the word
+  struct Arrival {
+    const Thread* thread;
+    std::uint32_t clock;
+  };
+  std::map<std::size_t, Arrival> last_arrivals;  ///< of each thread at an mbarrier of this CTA, by component
 };
 
 struct Cluster {
@@ -309,6 +315,12 @@ class Machine {
     std::uint32_t work_weight;
     std::uint32_t preempt_weight;
     std::uint32_t steps;
+    const void* laggard;  ///< a thread, warp, warpgroup or CTA that goes on only if nothing else can; or null
+
+    bool delays(const Thread& thread) const {
+      return laggard != nullptr && (laggard == &thread || laggard == thread.warp ||
+                                    laggard == thread.warpgroup || laggard == thread.cta);
+    }
   };
 
   bool run_cluster(unsigned first_cta, int cluster_size);
@@ -316,7 +328,8 @@ class Machine {
   void schedule(Cluster* cluster);
   bool let_waits_time_out(Cluster* cluster);
   void resume(Thread* thread);
-  void choose_mood();
+  void choose_mood(const Cluster& cluster);
+  std::uint32_t pick_runnable();
   void step_work();
   std::string deadlock_report(const Cluster& cluster);
   void check_exit(Cta* cta);

@@ -52,7 +52,7 @@ void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
 void access(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
   if (current == nullptr) return;
   if (shared_owner(pointer) != nullptr) {
-    current->pc = pc;
+    machine.enter(pc);
     if (kind == Access::Read) note_shared_read(pointer, bytes);
     if (kind == Access::Write) note_shared_write(pointer, bytes);
     return;

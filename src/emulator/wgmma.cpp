@@ -92,12 +92,12 @@ void add_granules(const Operand& operand, Wgmma* wgmma) {
         const std::int32_t this_row = granule.row - static_cast<std::int32_t>(line);
         const std::int32_t this_column = granule.chunk - static_cast<std::int32_t>(chunk);
         if (known && (this_row != row || this_column != column)) {
-          machine.fail(fmt::format(
-              "the descriptor of {} does not match the tile that TMA laid down: line {}, 16 bytes "
-              "number {} are at {:#x}, where row {}, 16 bytes number {} of the tensor lie, not row "
-              "{}, number {}",
-              operand.name, line, chunk, address, granule.row, granule.chunk,
-              row + static_cast<std::int32_t>(line), column + static_cast<std::int32_t>(chunk)));
+          machine.fail(
+              fmt::format("{} a tile that its descriptor does not match: line {}, 16 bytes number {} are at "
+                          "{:#x}, where TMA "
+                          "put row {}, 16 bytes number {} of the tensor, not row {}, number {}",
+                          operand.name, line, chunk, address, granule.row, granule.chunk,
+                          row + static_cast<std::int32_t>(line), column + static_cast<std::int32_t>(chunk)));
         }
         known = true;
         row = this_row;

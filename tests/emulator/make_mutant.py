@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Writes a kernel of the ladder with one deliberate mistake, which the emulator must find.
+
+usage: make_mutant.py SOURCE_ROOT OUTPUT_FOLDER NAME
+       make_mutant.py --list
+
+The mutant's kernel becomes OUTPUT_FOLDER/kernel.cu, and a header that the mistake is in OUTPUT_FOLDER/include/...: an
+include path that comes before the project's. What the emulator says of each mutant is in mutants_test.cpp.
+--list prints a line for each mutant: its name, its namespace, and the files that it is made from.
+"""
+
+import pathlib
+import shutil
+import sys
+
+V02 = "src/kernels/hopper/v02_large_tile.cu"
+V04 = "src/kernels/hopper/v04_two_consumers.cu"
+V06 = "src/kernels/hopper/v06_ptx_mbarrier.cu"
+V07 = "src/kernels/hopper/v07_cluster_multicast.cu"
+V09 = "src/kernels/hopper/v09_tma_store.cu"
+V11 = "src/kernels/hopper/v11_stmatrix.cu"
+
+EPILOGUE = "include/hopper_gemm/epilogue.cuh"
+PIPELINE = "include/hopper_gemm/pipeline.cuh"
+PIPELINE_STATE = "include/hopper_gemm/pipeline_state.hpp"
+SMEM_DESCRIPTOR = "include/hopper_gemm/smem_descriptor.hpp"
+TILE_QUEUE = "include/hopper_gemm/tile_queue.cuh"
+
+DRAIN = """  // The peer may still arrive on this CTA's barriers.
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+"""
+WAIT_AND_RELEASE = """        wgmma_wait_group<0>();
+        wgmma_fence_operand(accum);
+        smem.pipeline.consumer_release(state, thread % kWarpgroupThreads);
+"""
+RELEASE_AND_WAIT = """        smem.pipeline.consumer_release(state, thread % kWarpgroupThreads);
+        wgmma_wait_group<0>();
+        wgmma_fence_operand(accum);
+"""
+LAST_WAIT = """      wgmma_wait_group<0>();
+      wgmma_fence_operand(accum);
+"""
+FENCE_AND_SYNC = """          fence_proxy_async_shared_cta();
+          __syncwarp();
+"""
+STAGE = "          stage_fragment_swizzled<Config::kStoreN>(accum + n / 2, staging, lane);\n"
+WAIT_FOR_STAGING = "          if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
+REGISTERS_FIT = """  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                (1 + kNumConsumers) * kEntryRegisters);
+"""
+EXPECT = "ptx::mbarrier_arrive_expect_tx(full(state.stage), kStageBytes);"
+STAGE_BYTES = "kStageBytes = (BLOCK_M + BLOCK_N) * BLOCK_K * int{sizeof(__nv_bfloat16)};"
+EMPTY_COUNT = "kNumConsumers * kClusterSize;"
+INIT_FENCE = "    fence_mbarrier_init_release_cluster();\n"
+ENTRY_BARRIER = "  barrier_cluster_arrive_relaxed();\n  barrier_cluster_wait();\n"
+PRODUCER_WAIT = "while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();"
+CONSUMER_LOOP = """      wgmma_fence_operand(accum);
+      for (int k_block = 0; k_block < num_k_blocks; ++k_block) {"""
+PRODUCER_LOOP = """        const int tile_m = cluster_tile.m * Config::kClusterM + cta_rank;
+        for (int k_block = 0; k_block < num_k_blocks; ++k_block) {"""
+RELEASE_PREVIOUS = "if (k_block != 0) smem.pipeline.consumer_release(previous, thread % kWarpgroupThreads);"
+STORE_COORDS = ("{cluster_tile.n * Config::BLOCK_N + n, "
+                "tile_m * Config::BLOCK_M + warp * Config::kStoreM}")
+SEND = """    tiles[state.stage] = tile;
+    ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
+"""
+SEND_TOO_EARLY = """    ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
+    tiles[state.stage] = tile;
+"""
+RECEIVE = """    const TileCoord tile = tiles[state.stage];
+    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+"""
+RECEIVE_TOO_LATE = """    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+    const TileCoord tile = tiles[state.stage];
+"""
+READER_WAIT = """    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
+                 state.stage);
+"""
+SCHEDULER_WAIT = ('    watched_wait(ptx::smem_addr(&empty_barrier[state.stage]), state.phase ^ 1, "scheduler", '
+                  "state.stage);\n")
+
+# The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
+MUTANTS = {
+    # Nothing is wrong with these: the machinery itself.
+    "control": (V11, []),
+
+    # The pipeline of loads.
+    "producer_starts_at_wrong_parity": (V11, [
+        (PIPELINE, "parity = state.phase ^ 1;", "parity = state.phase;")]),
+    "consumer_starts_at_wrong_parity": (V11, [
+        (PIPELINE, "full(state.stage), state.phase,", "full(state.stage), state.phase ^ 1,")]),
+    "parity_never_flips": (V11, [(PIPELINE_STATE, "      phase ^= 1;\n", "")]),
+    "producer_does_not_wait": (V11, [(PIPELINE, PRODUCER_WAIT, "")]),
+    "consumer_does_not_wait": (V11, [(V11, "        smem.pipeline.consumer_wait(state);\n", "")]),
+    "nothing_announces_the_bytes": (V11, [
+        (PIPELINE, EXPECT, "ptx::mbarrier_arrive(full(state.stage));")]),
+    "16_bytes_too_few": (V11, [(PIPELINE, EXPECT, EXPECT.replace("kStageBytes", "kStageBytes - 16"))]),
+    "16_bytes_too_many": (V11, [(PIPELINE, EXPECT, EXPECT.replace("kStageBytes", "kStageBytes + 16"))]),
+    "bytes_of_b_only": (V11, [(V11, STAGE_BYTES, STAGE_BYTES.replace("(BLOCK_M + BLOCK_N)", "BLOCK_N"))]),
+    "bytes_of_whole_b_from_each_cta": (V11, [
+        (V11, STAGE_BYTES, STAGE_BYTES.replace("BLOCK_N)", "2 * BLOCK_N)"))]),
+    "one_arrival_too_many_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers * kClusterSize + 1;")]),
+    "one_arrival_too_few_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers * kClusterSize - 1;")]),
+    "arrivals_of_own_cta_only_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers;")]),
+    "one_consumer_releases": (V11, [
+        (V11, RELEASE_PREVIOUS, RELEASE_PREVIOUS.replace("k_block != 0", "k_block != 0 && consumer == 0"))]),
+    "all_threads_release": (V11, [
+        (PIPELINE, "      if (thread < kClusterSize) {", "      {"),
+        (PIPELINE, "static_cast<cuda::std::uint32_t>(thread)", "static_cast<cuda::std::uint32_t>(thread % 2)")]),
+    "release_reaches_own_cta_only": (V11, [
+        (PIPELINE, "ptx::mapa(empty(state.stage), static_cast<cuda::std::uint32_t>(thread))",
+         "ptx::mapa(empty(state.stage), ptx::cluster_ctarank())")]),
+    "release_of_the_current_stage": (V11, [
+        (V11, RELEASE_PREVIOUS, "smem.pipeline.consumer_release(state, thread % kWarpgroupThreads);"),
+        (V11, LAST_WAIT + "      smem.pipeline.consumer_release(previous, thread % kWarpgroupThreads);\n", LAST_WAIT)]),
+    "release_before_the_wait": (V11, [
+        (V11, "        wgmma_wait_group<1>();\n        " + RELEASE_PREVIOUS,
+         "        " + RELEASE_PREVIOUS + "\n        wgmma_wait_group<1>();")]),
+    "v04_release_before_the_wait": (V04, [
+        (V04, "      wgmma_wait_group<0>();\n      wgmma_fence_operand(accum);\n"
+              "      (void)smem.empty_barrier[stage].arrive();\n",
+         "      (void)smem.empty_barrier[stage].arrive();\n"
+         "      wgmma_wait_group<0>();\n      wgmma_fence_operand(accum);\n")]),
+    "v06_release_before_the_wait": (V06, [(V06, WAIT_AND_RELEASE, RELEASE_AND_WAIT)]),
+    "v07_release_before_the_wait": (V07, [(V07, WAIT_AND_RELEASE, RELEASE_AND_WAIT)]),
+    "consumer_loop_one_block_short": (V11, [
+        (V11, CONSUMER_LOOP, CONSUMER_LOOP.replace("num_k_blocks;", "num_k_blocks - 1;"))]),
+    "producer_loop_one_block_short": (V11, [
+        (V11, PRODUCER_LOOP, PRODUCER_LOOP.replace("num_k_blocks;", "num_k_blocks - 1;"))]),
+    "producer_loop_one_block_long": (V11, [
+        (V11, PRODUCER_LOOP, PRODUCER_LOOP.replace("num_k_blocks;", "num_k_blocks + 1;"))]),
+
+    # Multicast and TMA loads.
+    "multicast_mask_off_by_one": (V11, [(V11, "kMulticastMask = (1 << kClusterM) - 1;",
+                                         "kMulticastMask = 1 << kClusterM;")]),
+    "multicast_to_one_cta": (V11, [(V11, "kMulticastMask = (1 << kClusterM) - 1;", "kMulticastMask = 1;")]),
+    "multicast_to_the_same_half": (V11, [
+        (V11, "const int first_row = cta_rank * Config::kMulticastN;", "const int first_row = 0;")]),
+    "load_coordinates_swapped": (V11, [
+        (V11, "{k, tile_m * Config::BLOCK_M}", "{tile_m * Config::BLOCK_M, k}")]),
+    "load_of_the_peers_rows": (V11, [
+        (V11, "{k, tile_m * Config::BLOCK_M}", "{k, (tile_m ^ 1) * Config::BLOCK_M}")]),
+    "load_to_a_misaligned_address": (V11, [
+        (V11, "smem_addr(smem.a[state.stage]), &tensor_map_a", "smem_addr(smem.a[state.stage] + 8), &tensor_map_a")]),
+    "tensor_map_with_another_swizzle": (V11, [
+        (V11, "args.lda, Config::BLOCK_M, Config::BLOCK_K, &tensor_map_a)",
+         "args.lda, Config::BLOCK_M, Config::BLOCK_K / 2, &tensor_map_a, Swizzle::B64)"),
+        (V11, STAGE_BYTES, STAGE_BYTES.replace("(BLOCK_M + BLOCK_N)", "(BLOCK_M / 2 + BLOCK_N)"))]),
+
+    # Set-up, registers and exit.
+    "v02_no_mbarrier_init_fence": (V02, [(V02, INIT_FENCE, "")]),
+    "v06_no_mbarrier_init_fence": (V06, [(V06, INIT_FENCE, "")]),
+    "no_mbarrier_init_fence": (V11, [(V11, INIT_FENCE, "")]),
+    "v06_no_barrier_after_init": (V06, [(V06, "  __syncthreads();\n", "")]),
+    "no_barrier_after_init": (V11, [(V11, ENTRY_BARRIER, "")]),
+    "barrier_of_the_cta_after_init": (V11, [(V11, ENTRY_BARRIER, "  __syncthreads();\n")]),
+    "v07_no_drain": (V07, [(V07, DRAIN, "")]),
+    "no_drain": (V11, [(V11, DRAIN, "")]),
+    "drain_without_the_wait": (V11, [
+        (V11, DRAIN, DRAIN.replace("  barrier_cluster_wait();\n", ""))]),
+    "consumers_want_too_many_registers": (V11, [
+        (V11, REGISTERS_FIT, ""), (V11, "kConsumerRegisters = 232;", "kConsumerRegisters = 240;")]),
+    "producer_keeps_its_registers": (V11, [
+        (V11, "    setmaxnreg_dec<Config::kProducerRegisters>();\n", "")]),
+    "one_warp_keeps_its_registers": (V11, [
+        (V11, "    setmaxnreg_dec<Config::kProducerRegisters>();\n",
+         "    if (thread < Config::kNumThreads - kWarpThreads) setmaxnreg_dec<Config::kProducerRegisters>();\n")]),
+    "too_little_shared_memory": (V11, [
+        (V11, "sizeof(SharedStorage), stream", "sizeof(SharedStorage) - 1024, stream")]),
+
+    # wgmma.
+    "v04_no_wgmma_fence": (V04, [(V04, "      wgmma_fence();\n", "")]),
+    "no_wgmma_fence": (V11, [(V11, "        wgmma_fence();\n", "")]),
+    "no_commit_of_wgmmas": (V11, [(V11, "        wgmma_commit_group();\n", "")]),
+    "v04_wait_for_one_group_too_few": (V04, [(V04, "wgmma_wait_group<0>();", "wgmma_wait_group<1>();")]),
+    "wait_for_one_group_too_few": (V11, [(V11, "wgmma_wait_group<1>();", "wgmma_wait_group<2>();")]),
+    "last_wait_for_one_group_too_few": (V11, [(V11, "wgmma_wait_group<0>();", "wgmma_wait_group<1>();")]),
+    "accumulators_read_too_early": (V11, [
+        (V11, LAST_WAIT + "      smem.pipeline.consumer_release(previous, thread % kWarpgroupThreads);\n", ""),
+        (V11, "    // Shared memory must outlive", "    wgmma_wait_group<0>();\n    // Shared memory must outlive")]),
+    "accumulators_cleared_in_flight": (V11, [
+        (V11, LAST_WAIT, "      for (float& value : accum) value = 0;\n" + LAST_WAIT)]),
+    "descriptor_strides_swapped": (V11, [
+        (SMEM_DESCRIPTOR, "kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle",
+         "kEightRowsBytes, kIgnoredLeadingByteOffset, Swizzle")]),
+    "descriptor_stride_of_half_a_row": (V11, [
+        (SMEM_DESCRIPTOR, "kEightRowsBytes = 8 * 128;", "kEightRowsBytes = 8 * 64;")]),
+    "descriptor_without_swizzle": (V11, [
+        (SMEM_DESCRIPTOR, "kEightRowsBytes, Swizzle::B128);", "kEightRowsBytes, Swizzle::None);")]),
+    "descriptor_with_another_swizzle": (V11, [
+        (SMEM_DESCRIPTOR, "kEightRowsBytes, Swizzle::B128);", "kEightRowsBytes, Swizzle::B64);")]),
+    "descriptor_of_the_next_stage": (V11, [
+        (V11, "advance_smem_desc(first_desc_b, state.stage *",
+         "advance_smem_desc(first_desc_b, (state.stage + 1) % Config::kNumStages *")]),
+    "descriptor_never_advances": (V11, [
+        (V11, "advance_smem_desc(first_desc_a, state.stage *", "advance_smem_desc(first_desc_a, 0 *")]),
+    "descriptor_behind_the_end": (V11, [
+        (V11, "advance_smem_desc(first_desc_b, state.stage *", "advance_smem_desc(first_desc_b, 5 *")]),
+    "descriptors_differ_within_a_warpgroup": (V11, [
+        (V11, "smem.a[0] + consumer * Config::kWgmmaM", "smem.a[0] + thread / 64 % 2 * Config::kWgmmaM")]),
+    "both_consumers_take_the_same_rows": (V11, [
+        (V11, "smem.a[0] + consumer * Config::kWgmmaM", "smem.a[0] + 0 * Config::kWgmmaM")]),
+    "first_wgmma_accumulates": (V11, [(V11, "k_block != 0 || k != 0);", "true);")]),
+    "every_block_starts_anew": (V11, [(V11, "k_block != 0 || k != 0);", "k != 0);")]),
+
+    # The epilogue.
+    "no_proxy_fence": (V11, [(V11, "          fence_proxy_async_shared_cta();\n", "")]),
+    "v09_no_proxy_fence": (V09, [(V09, "          fence_proxy_async_shared_cta();\n", "")]),
+    "proxy_fence_before_the_stores": (V11, [
+        (V11, STAGE + FENCE_AND_SYNC,
+         "          fence_proxy_async_shared_cta();\n" + STAGE + "          __syncwarp();\n")]),
+    "proxy_fence_of_one_lane": (V11, [
+        (V11, FENCE_AND_SYNC, "          __syncwarp();\n          if (lane == 0) fence_proxy_async_shared_cta();\n")]),
+    "staging_not_waited_for": (V11, [(V11, WAIT_FOR_STAGING, "")]),
+    "staging_waits_for_one_group_too_few": (V11, [
+        (V11, WAIT_FOR_STAGING, WAIT_FOR_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
+    "no_syncwarp_before_staging": (V11, [
+        (V11, WAIT_FOR_STAGING + "          __syncwarp();\n", WAIT_FOR_STAGING)]),
+    "v09_no_syncwarp_before_staging": (V09, [
+        (V09, WAIT_FOR_STAGING + "          __syncwarp();\n", WAIT_FOR_STAGING)]),
+    "no_syncwarp_after_staging": (V11, [
+        (V11, FENCE_AND_SYNC, "          fence_proxy_async_shared_cta();\n")]),
+    "v09_no_syncwarp_after_staging": (V09, [
+        (V09, FENCE_AND_SYNC, "          fence_proxy_async_shared_cta();\n")]),
+    "syncwarp_of_one_lane": (V11, [
+        (V11, FENCE_AND_SYNC,
+         "          fence_proxy_async_shared_cta();\n          if (lane == 0) __syncwarp();\n")]),
+    "stores_never_committed": (V11, [(V11, "            cp_async_bulk_commit_group();\n", "")]),
+    "exit_before_the_stores": (V11, [
+        (V11, "    if (lane == 0) cp_async_bulk_wait_group_read<0>();\n", "")]),
+    "another_lane_waits_for_the_stores": (V11, [
+        (V11, "    if (lane == 0) cp_async_bulk_wait_group_read<0>();\n",
+         "    if (lane == 1) cp_async_bulk_wait_group_read<0>();\n")]),
+    "staging_not_swizzled": (V11, [
+        (EPILOGUE, "(i / 4 + chunk) ^ (row % 8);", "i / 4 + chunk;")]),
+    "staging_misaligned": (V11, [
+        (V11, "  __nv_bfloat16 d[Config::kNumConsumerWarps]",
+         "  __nv_bfloat16 gap[64];\n  __nv_bfloat16 d[Config::kNumConsumerWarps]")]),
+    "store_at_a_negative_row": (V11, [
+        (V11, STORE_COORDS, STORE_COORDS.replace("warp * Config::kStoreM", "warp * Config::kStoreM - 1"))]),
+    "store_one_row_too_low": (V11, [
+        (V11, STORE_COORDS, STORE_COORDS.replace("warp * Config::kStoreM", "warp * Config::kStoreM + 1"))]),
+    "store_behind_the_end": (V11, [
+        (V11, STORE_COORDS, STORE_COORDS.replace("warp * Config::kStoreM", "warp * Config::kStoreM + shape.m"))]),
+    "store_coordinates_swapped": (V11, [
+        (V11, STORE_COORDS,
+         "{tile_m * Config::BLOCK_M + warp * Config::kStoreM, cluster_tile.n * Config::BLOCK_N + n}")]),
+    "store_to_more_rows_than_d_has": (V11, [
+        (V11, '"D", args.d, m, n,', '"D", args.d, m + 128, n,')]),
+    "store_over_the_last_chunk": (V11, [
+        (V11, "if (shape.n % Config::kTmaChunkElems != 0 &&", "if (false &&")]),
+    "v04_store_below_the_last_row": (V04, [
+        (EPILOGUE, "    if (d_row >= shape.m) continue;\n", "")]),
+    "v04_store_behind_the_last_column": (V04, [
+        (EPILOGUE, "if (d_col + 1 < shape.n) {", "if (d_col < shape.n) {")]),
+
+    # The queue of tiles.
+    "queue_reader_does_not_wait": (V11, [(TILE_QUEUE, READER_WAIT, "")]),
+    "queue_writer_does_not_wait": (V11, [(TILE_QUEUE, SCHEDULER_WAIT, "")]),
+    "queue_of_one_reader_too_few": (V11, [
+        (V11, "TileQueue<2, kNumConsumerWarps + 1>", "TileQueue<2, kNumConsumerWarps>")]),
+    "queue_of_one_reader_too_many": (V11, [
+        (V11, "TileQueue<2, kNumConsumerWarps + 1>", "TileQueue<2, kNumConsumerWarps + 2>")]),
+    "queue_full_before_it_is": (V11, [(TILE_QUEUE, SEND, SEND_TOO_EARLY)]),
+    "queue_released_before_it_is_read": (V11, [(TILE_QUEUE, RECEIVE, RECEIVE_TOO_LATE)]),
+    "tile_of_the_first_lane_only": (V11, [
+        (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.m, 0)", "tile.m")]),
+}
+
+
+def namespace_of(kernel):
+    """v11 for src/kernels/hopper/v11_stmatrix.cu."""
+    return pathlib.PurePath(kernel).name.split("_")[0]
+
+
+def sources_of(kernel, replacements):
+    """The kernel, and the other files that are replaced."""
+    return [kernel] + sorted({path for path, _, _ in replacements} - {kernel})
+
+
+def mutate(root, name):
+    """The mutant's files: what each is made from, and its text."""
+    kernel, replacements = MUTANTS[name]
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in sources_of(kernel, replacements)}
+    for path, old, new in replacements:
+        count = texts[path].count(old)
+        if count != 1:
+            sys.exit(f"mutant {name}: {path} must hold this once, and holds it {count} times, so that the table in "
+                     f"{__file__} must follow it:\n{old}")
+        texts[path] = texts[path].replace(old, new)
+    return texts
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        for name, (kernel, replacements) in MUTANTS.items():
+            print(name, namespace_of(kernel), *sources_of(kernel, replacements))
+        return
+    if len(sys.argv) != 4 or sys.argv[3] not in MUTANTS:
+        sys.exit(__doc__)
+    root, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    texts = mutate(root, sys.argv[3])
+    # A header of an earlier table would go on shadowing the project's.
+    shutil.rmtree(output / "include", ignore_errors=True)
+    for path, text in texts.items():
+        target = output / ("kernel.cu" if path.endswith(".cu") else path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+// Kernels with one deliberate mistake each (make_mutant.py): the emulator must find it, whatever the schedule,
+// and for the right reason.
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "emulated_gemm.hpp"
+#include "emulator/emulator.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+/// What must be found.
+struct Mutant {
+  const char* name;
+  std::vector<const char*> patterns;  ///< POSIX extended regular expressions: the report matches one
+};
+
+void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
+
+// What several mistakes show as.
+constexpr char kWrong[] = "wrong product at";
+constexpr char kWroteOutside[] = "wrote outside of D at";
+constexpr char kNeverWritten[] = "reads shared memory at .* that nobody has written";
+constexpr char kReadTooEarly[] =
+    "wgmma's [AB] reads shared memory at .* that a TMA copy "
+    "(is still filling|has filled, and the thread has not waited for its mbarrier)";
+constexpr char kFilledTooEarly[] =
+    "TMA overwrites shared memory at .* that a( wgmma of warpgroup .* has read, and no barrier after "
+    "wgmma.wait_group|n "
+    "unfinished wgmma may still read| TMA copy has filled, and the thread has not waited for its mbarrier)";
+constexpr char kStoredTooEarly[] =
+    "a thread writes shared memory at .* that a TMA store (may still read|has read, and no barrier)";
+constexpr char kMismatched[] = "reads a tile that its descriptor does not match";
+constexpr char kWriteNotFenced[] =
+    "a TMA store reads shared memory .* wrote without fence.proxy.async after it";
+constexpr char kInitNotFenced[] = "was initialised without fence.mbarrier_init after it";
+constexpr char kInitNotOrdered[] =
+    "no mbarrier was initialised|has initialised, and no barrier orders the two";
+constexpr char kEndNotOrdered[] =
+    "CTA [0-9]+(, which has ended| ends, and no barrier orders that after the arrival of thread [0-9]+ of "
+    "CTA)";
+constexpr char kTooManyArrivals[] = "more arrivals in a phase than the mbarrier counts";
+constexpr char kQueueRace[] =
+    "a thread (reads|writes) shared memory at .* (written|read), and no barrier orders the two";
+// A stage that is filled again too early: its full barrier may complete two phases while a consumer waits for one.
+constexpr char kOvertaken[] = "deadlock.*consumer.*waits for an mbarrier's phase";
+
+const Mutant kMutants[] = {
+    // The pipeline of loads.
+    {"producer_starts_at_wrong_parity",
+     {"deadlock.*producer.*waits for an mbarrier's phase of parity 0: .* 4 of 4 arrivals"}},
+    {"consumer_starts_at_wrong_parity",
+     {"deadlock.*consumer.*waits for an mbarrier's phase of parity 1", kReadTooEarly, kNeverWritten}},
+    {"parity_never_flips",
+     {kTooManyArrivals, kQueueRace, "deadlock.*waits for an mbarrier's phase of parity 0"}},
+    {"producer_does_not_wait", {kTooManyArrivals, kFilledTooEarly}},
+    {"consumer_does_not_wait", {kReadTooEarly, kNeverWritten}},
+    {"nothing_announces_the_bytes", {kReadTooEarly, kNeverWritten}},
+    {"16_bytes_too_few", {"deadlock.*consumer.* 0 of 1 arrivals and -16 bytes pending"}},
+    {"16_bytes_too_many", {"deadlock.*consumer.* 0 of 1 arrivals and 16 bytes pending"}},
+    {"bytes_of_b_only", {kReadTooEarly, kNeverWritten, "deadlock.*consumer.* -16384 bytes pending"}},
+    {"bytes_of_whole_b_from_each_cta", {"deadlock.*consumer.* 0 of 1 arrivals and 32768 bytes pending"}},
+    {"one_arrival_too_many_expected", {"deadlock.*producer.* 1 of 5 arrivals"}},
+    {"one_arrival_too_few_expected", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"arrivals_of_own_cta_only_expected", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"one_consumer_releases", {"deadlock.*producer.* 2 of 4 arrivals"}},
+    {"all_threads_release", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"release_reaches_own_cta_only", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"release_of_the_current_stage", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"v04_release_before_the_wait", {kFilledTooEarly}},
+    {"v06_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"v07_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"consumer_loop_one_block_short", {kWrong}},
+    {"producer_loop_one_block_short", {"deadlock.*consumer.* 1 of 1 arrivals and 0 bytes pending"}},
+    {"producer_loop_one_block_long", {kWrong, "ends while [0-9]+ TMA copies may still write"}},
+    // Multicast and TMA loads.
+    {"multicast_mask_off_by_one", {"a multicast to CTAs 0b100 of a cluster of 2"}},
+    {"multicast_to_one_cta", {"deadlock.*consumer.* 0 of 1 arrivals and 32768 bytes pending"}},
+    {"multicast_to_the_same_half", {"two TMA copies write to shared memory", kFilledTooEarly}},
+    {"load_coordinates_swapped", {kWrong}},
+    {"load_of_the_peers_rows", {kWrong}},
+    {"load_to_a_misaligned_address", {"a TMA load at shared address .* not 1024-byte aligned"}},
+    {"tensor_map_with_another_swizzle", {kMismatched, kNeverWritten}},
+    // Set-up, registers and exit.
+    {"v02_no_mbarrier_init_fence", {kInitNotFenced}},
+    {"v06_no_mbarrier_init_fence", {kInitNotFenced}},
+    {"no_mbarrier_init_fence", {kInitNotFenced}},
+    {"v06_no_barrier_after_init", {kInitNotOrdered}},
+    {"no_barrier_after_init", {kInitNotOrdered}},
+    {"barrier_of_the_cta_after_init", {kInitNotOrdered}},
+    {"v07_no_drain", {kEndNotOrdered}},
+    {"no_drain", {kEndNotOrdered}},
+    {"drain_without_the_wait", {kEndNotOrdered}},
+    {"consumers_want_too_many_registers", {"deadlock.*waits for registers that other warpgroups give back"}},
+    {"producer_keeps_its_registers", {"deadlock.*waits for registers that other warpgroups give back"}},
+    {"one_warp_keeps_its_registers", {"deadlock.*waits for its warpgroup to take part in setmaxnreg"}},
+    {"too_little_shared_memory", {"the launch gave less dynamic shared memory than the kernel uses"}},
+    // wgmma.
+    {"v04_no_wgmma_fence", {"without wgmma.fence since it last waited"}},
+    {"no_wgmma_fence", {"without wgmma.fence since it last waited"}},
+    {"no_commit_of_wgmmas", {"wgmma_fence_operand of an accumulator that a wgmma still works on"}},
+    {"v04_wait_for_one_group_too_few", {"wgmma_fence_operand of an accumulator that a wgmma still works on"}},
+    {"wait_for_one_group_too_few", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"last_wait_for_one_group_too_few",
+     {"wgmma_fence_operand of an accumulator that a wgmma still works on"}},
+    {"accumulators_read_too_early",
+     {"an accumulator is read before wgmma.wait_group says that it is finished"}},
+    {"accumulators_cleared_in_flight", {"an accumulator is written while a wgmma still works on it"}},
+    {"descriptor_strides_swapped", {kMismatched}},
+    {"descriptor_stride_of_half_a_row", {kMismatched}},
+    {"descriptor_without_swizzle", {kMismatched}},
+    {"descriptor_with_another_swizzle", {kMismatched}},
+    {"descriptor_of_the_next_stage", {kReadTooEarly, kNeverWritten}},
+    {"descriptor_never_advances", {kWrong}},
+    {"descriptor_behind_the_end", {"wgmma's B reads shared memory at 0x38400 that nobody has written"}},
+    {"descriptors_differ_within_a_warpgroup",
+     {"the threads of a warpgroup give one wgmma different operands"}},
+    {"both_consumers_take_the_same_rows", {kWrong}},
+    {"first_wgmma_accumulates", {kWrong}},
+    {"every_block_starts_anew", {kWrong}},
+    // The epilogue.
+    {"no_proxy_fence", {kWriteNotFenced}},
+    {"v09_no_proxy_fence", {kWriteNotFenced}},
+    {"proxy_fence_before_the_stores", {kWriteNotFenced}},
+    {"proxy_fence_of_one_lane", {kWriteNotFenced}},
+    {"staging_not_waited_for", {kStoredTooEarly}},
+    {"staging_waits_for_one_group_too_few", {kStoredTooEarly}},
+    {"no_syncwarp_before_staging", {kStoredTooEarly}},
+    {"v09_no_syncwarp_before_staging", {kStoredTooEarly}},
+    {"no_syncwarp_after_staging",
+     {kWriteNotFenced, "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
+    {"v09_no_syncwarp_after_staging",
+     {kWriteNotFenced, kNeverWritten,
+      "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
+    {"syncwarp_of_one_lane", {"the warp has diverged: (__syncwarp|stmatrix).* here, (__syncwarp|stmatrix)"}},
+    {"stores_never_committed", {kStoredTooEarly}},
+    {"exit_before_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
+    {"another_lane_waits_for_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
+    {"staging_not_swizzled", {kWrong}},
+    {"staging_misaligned", {"a TMA store at shared address .* not 1024-byte aligned"}},
+    {"store_at_a_negative_row", {"a TMA store to the negative coordinate -1"}},
+    {"store_one_row_too_low", {kWrong}},
+    {"store_behind_the_end", {kWrong}},
+    {"store_coordinates_swapped", {kWrong}},
+    {"store_to_more_rows_than_d_has", {"a TMA store writes .* outside of every allocation"}},
+    {"store_over_the_last_chunk", {kWroteOutside}},
+    {"v04_store_below_the_last_row", {"the kernel writes .* outside of every allocation"}},
+    {"v04_store_behind_the_last_column", {kWroteOutside}},
+    // The queue of tiles.
+    {"queue_reader_does_not_wait", {kNeverWritten, kQueueRace}},
+    {"queue_writer_does_not_wait", {kQueueRace, "deadlock.*reader of the tile queue"}},
+    {"queue_of_one_reader_too_few", {kQueueRace, "deadlock.*the tile queue"}},
+    {"queue_of_one_reader_too_many", {"deadlock.*scheduler.* 1 of 10 arrivals"}},
+    {"queue_full_before_it_is", {kQueueRace}},
+    {"queue_released_before_it_is_read", {kQueueRace}},
+    {"tile_of_the_first_lane_only", {kWrong}},
+};
+
+// The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
+// stages.
+constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 257, 264}, {520, 776, 328}};
+constexpr GemmShape kControlShape = {129, 257, 264};
+constexpr std::uint64_t kControlSeeds = 200;
+constexpr std::uint64_t kSeeds = 5;
+constexpr int kSms = 2;
+
+class MutantLibrary {
+ public:
+  explicit MutantLibrary(const std::string& name)
+      : handle_(dlopen((std::string(HG_MUTANTS_FOLDER "/") + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ != nullptr) launch_ = reinterpret_cast<Launch*>(dlsym(handle_, "launch_mutant"));
+  }
+  MutantLibrary(const MutantLibrary&) = delete;
+  MutantLibrary& operator=(const MutantLibrary&) = delete;
+  // Never closed: fibers that a report has stopped still point into it.
+  ~MutantLibrary() = default;
+
+  bool loaded() const { return launch_ != nullptr; }
+
+  /// What is wrong with one run, or nothing.
+  std::string fault(std::uint64_t seed, EmulatedGemm* gemm) const {
+    configure({.seed = seed, .sms = kSms, .trace_path = ""});
+    gemm->poison();
+    Status status;
+    launch_(&gemm->args(), &status);
+    if (*last_report() != '\0') return last_report();
+    if (!status.ok()) return status.message();
+    return gemm->fault();
+  }
+
+ private:
+  using Launch = void(const GemmArgs*, Status*);
+  void* handle_;
+  Launch* launch_ = nullptr;
+};
+
+class Mutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(Mutants, IsFoundInEverySchedule) {
+  const Mutant& mutant = GetParam();
+  const MutantLibrary library(mutant.name);
+  ASSERT_TRUE(library.loaded()) << dlerror();
+  std::vector<testing::Matcher<std::string>> patterns;
+  for (const char* const pattern : mutant.patterns) patterns.push_back(testing::ContainsRegex(pattern));
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    std::string fault;
+    for (const GemmShape& shape : kShapes) {
+      EmulatedGemm gemm(shape);
+      fault = library.fault(seed, &gemm);
+      if (!fault.empty()) break;
+    }
+    EXPECT_THAT(fault, testing::AnyOfArray(patterns)) << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+// The same machinery finds nothing where there is no mistake.
+TEST(MutantsControl, ThePlainKernelPasses) {
+  const MutantLibrary library("control");
+  ASSERT_TRUE(library.loaded()) << dlerror();
+  EmulatedGemm gemm(kControlShape);
+  for (std::uint64_t seed = 0; seed < kControlSeeds; ++seed) {
+    ASSERT_EQ(library.fault(seed, &gemm), "") << "seed " << seed;
+  }
+}
+
+TEST(MutantsTable, HoldsAllThatAreBuilt) {
+  std::vector<std::string> expected = {"control"};
+  for (const Mutant& mutant : kMutants) expected.emplace_back(mutant.name);
+  std::istringstream list(HG_MUTANTS);
+  const std::vector<std::string> built{std::istream_iterator<std::string>(list), {}};
+  EXPECT_THAT(built, testing::UnorderedElementsAreArray(expected));
+}
+
+}  // namespace
+}  // namespace hopper_gemm::emulator
