@@ -9,8 +9,6 @@
 
 #include "emulator/machine.hpp"
 
-#define HG_ENTER() machine.enter(__builtin_return_address(0))
-
 namespace hopper_gemm::emulator {
 namespace {
 

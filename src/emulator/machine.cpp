@@ -1,10 +1,10 @@
 #include "emulator/machine.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>

@@ -185,8 +185,7 @@ struct Wgmma {
   std::vector<std::array<std::uint32_t, 4>> a;  ///< of each thread
   std::shared_ptr<Accumulation> accumulation;
   std::uint64_t group = 0;
-  std::vector<std::uint32_t> granules;  ///< that it reads, whether still marked or not
-  bool marked = false;
+  std::vector<std::uint32_t> granules;  ///< that it reads
   bool done = false;
   const void* pc = nullptr;
 };
@@ -357,6 +356,10 @@ class Machine {
 };
 
 extern Machine machine;
+
+/// The first thing that a function of device_api.hpp does: its caller is where the thread is.
+#define HG_ENTER() ::hopper_gemm::emulator::machine.enter(__builtin_return_address(0))
+
 extern Thread* current;  ///< null while the host or the scheduler runs
 
 /// Where `address` lies: a CTA of the current thread's cluster and an address in its window. Fails where it is
@@ -400,8 +403,6 @@ Fill next_fill(Cta* cta, std::uint32_t mbarrier);
 /// Fails unless the async proxy can see an mbarrier there.
 void check_mbarrier_for_async(Cta* cta, std::uint32_t address);
 std::string describe_mbarrier(const Cta& cta, std::uint32_t address);
-
-void release_stores(BulkGroup* group);
 
 /// "warpgroup 1 (consumer), thread 130 of CTA 2".
 std::string who(const Thread& thread);

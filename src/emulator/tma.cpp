@@ -12,8 +12,6 @@
 #include "emulator/number_formats.hpp"
 #include "hopper_gemm/smem_descriptor.hpp"
 
-#define HG_ENTER() machine.enter(__builtin_return_address(0))
-
 namespace hopper_gemm::emulator {
 namespace {
 
@@ -398,6 +396,21 @@ void store(const Box& box, std::uint32_t source, Reduction reduction) {
   machine.add(std::make_unique<StoreBox>(box, place.address, reduction, bulk, store_waiters(current)));
 }
 
+// The current thread has waited for their reads.
+void release_stores(BulkGroup* group) {
+  if (group->released) return;
+  group->released = true;
+  for (const auto& store : group->stores) {
+    for (const std::uint32_t index : store->granules) {
+      Granule& granule = store->cta->granules[index];
+      --granule.stores;
+      granule.store_waiter = current;
+      granule.store_clock = current->clock[current->component];
+    }
+    std::erase(store->cta->unread_stores, store);
+  }
+}
+
 }  // namespace
 
 void tma_load(std::uint32_t destination, const void* tensor_map, const std::int32_t* coords, int rank,
@@ -443,20 +456,6 @@ void bulk_commit_group() {
   HG_ENTER();
   current->groups.push_back({std::move(current->open_stores), false});
   current->open_stores.clear();
-}
-
-void release_stores(BulkGroup* group) {
-  if (group->released) return;
-  group->released = true;
-  for (const auto& store : group->stores) {
-    for (const std::uint32_t index : store->granules) {
-      Granule& granule = store->cta->granules[index];
-      --granule.stores;
-      granule.store_waiter = current;
-      granule.store_clock = current->clock[current->component];
-    }
-    std::erase(store->cta->unread_stores, store);
-  }
 }
 
 void bulk_wait_group(int pending_groups, bool only_read) {

@@ -9,8 +9,6 @@
 #include "emulator/number_formats.hpp"
 #include "hopper_gemm/smem_descriptor.hpp"
 
-#define HG_ENTER() machine.enter(__builtin_return_address(0))
-
 namespace hopper_gemm::emulator {
 namespace {
 
@@ -178,7 +176,6 @@ class Engine : public AsyncWork {
     const std::shared_ptr<Wgmma> wgmma = warpgroup_->issued.front();
     warpgroup_->issued.pop_front();
     multiply(*warpgroup_->cta, *wgmma);
-    wgmma->done = true;
     if (Trace* const trace = machine.trace()) {
       trace->events.push_back({last_end_, machine.now(), warpgroup_->cta->index.x,
                                fmt::format("wgmma of warpgroup {}", warpgroup_->number),
@@ -243,7 +240,6 @@ void issue(Warpgroup* warpgroup, const std::shared_ptr<Wgmma>& wgmma) {
     granule.wgmma_groups[static_cast<std::size_t>(warpgroup->number)] =
         static_cast<std::uint32_t>(wgmma->group + 1);
   }
-  wgmma->marked = true;
   warpgroup->issued.push_back(wgmma);
   warpgroup->unretired.push_back(wgmma);
   if (warpgroup->engine_active) return;
@@ -298,7 +294,6 @@ void wgmma_mma(const WgmmaShape& shape, float* accum, const std::uint32_t* a_reg
     wgmma.accumulate = accumulate;
     wgmma.a_in_registers = a_registers != nullptr;
     wgmma.group = current->commits;
-    wgmma.pc = current->pc;
     if (wgmma.a_in_registers) wgmma.a.resize(kWarpgroupSize);
     if (busy != nullptr) {
       wgmma.accumulation = busy->accumulation;
