@@ -328,7 +328,8 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     for (int column = 0; column < kRows; ++column) {
       const int r = transpose ? column : lane % kRows;
       const int c = transpose ? lane % kRows : column;
-      const std::uint32_t pair = warp.registers[static_cast<std::size_t>(r * 4 + c / 2)][matrix];
+      const std::uint32_t pair =
+          warp.registers[static_cast<std::size_t>(r) * 4 + static_cast<std::size_t>(c) / 2][matrix];
       const auto element = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
       note_shared_write(destination + column * 2, sizeof(element));
       __builtin_memcpy(destination + column * 2, &element, sizeof(element));

@@ -134,6 +134,8 @@ void note_shared_write(const void* pointer, std::size_t bytes) {
 
 }  // namespace hopper_gemm::emulator
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the compiler's
+
 #define HG_ACCESS(name, bytes, kind)                                                   \
   void name(void* pointer) {                                                           \
     hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::kind, \
@@ -184,3 +186,5 @@ std::int32_t __tsan_atomic32_fetch_sub(volatile void* counter, std::int32_t valu
 #pragma GCC visibility pop
 
 #undef HG_ACCESS
+
+// NOLINTEND(bugprone-reserved-identifier)

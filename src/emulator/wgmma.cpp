@@ -300,7 +300,7 @@ void wgmma_mma(const WgmmaShape& shape, float* accum, const std::uint32_t* a_reg
     } else {
       wgmma.accumulation = std::make_shared<Accumulation>();
       wgmma.accumulation->n = shape.n;
-      wgmma.accumulation->values.resize(static_cast<std::size_t>(kRows * shape.n));
+      wgmma.accumulation->values.resize(std::size_t{kRows} * static_cast<std::size_t>(shape.n));
     }
   }
   Wgmma& wgmma = *operation.wgmma;

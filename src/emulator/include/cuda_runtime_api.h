@@ -14,11 +14,14 @@
 #include "emulator/emulator.hpp"
 #include "emulator/launch.hpp"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
+
 // What nvcc has built in.
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __forceinline__
 #define __forceinline__ __attribute__((always_inline)) inline
+
 namespace hopper_gemm::emulator {
 
 /// One of threadIdx, blockIdx, blockDim and gridDim: what its members are depends on the thread that asks.
@@ -59,6 +62,8 @@ template <typename T>
 void __stcs(T* destination, T value) {
   *destination = value;
 }
+
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace hopper_gemm::emulator::runtime {
 
