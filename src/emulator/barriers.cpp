@@ -154,11 +154,7 @@ void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
                              id, threads, barrier->expected));
   }
   publish(&barrier->clock);
-  if (++barrier->arrived < barrier->expected) return;
-  barrier->clock.complete();
-  barrier->arrived = 0;
-  ++barrier->generation;
-  machine.wake(&barrier->waiting);
+  if (++barrier->arrived >= barrier->expected) complete(barrier);
 }
 
 void wait_for_cta() {
@@ -346,14 +342,8 @@ void cluster_barrier_arrive() {
   Cluster& cluster = *current->cta->cluster;
   current->cluster_arrived = true;
   current->cluster_generation = cluster.cluster_generation;
-  int live = 0;
-  for (const auto& cta : cluster.ctas) live += cta->live;
   publish(&cluster.clock);
-  if (++cluster.cluster_arrived < live) return;
-  cluster.clock.complete();
-  cluster.cluster_arrived = 0;
-  ++cluster.cluster_generation;
-  machine.wake(&cluster.waiting);
+  if (++cluster.cluster_arrived >= cluster.live_threads()) complete_cluster_barrier(&cluster);
 }
 
 void cluster_barrier_wait() {

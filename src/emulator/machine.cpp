@@ -199,17 +199,13 @@ std::uint32_t Machine::pick_runnable() {
 }
 
 void Machine::schedule(Cluster* cluster) {
-  const auto live = [cluster] {
-    return std::any_of(cluster->ctas.begin(), cluster->ctas.end(),
-                       [](const auto& cta) { return cta->live > 0; });
-  };
   std::string deadlock;
   forget_time_outs();
   choose_mood(*cluster);
   while (!failed_) {
     if (mood_.steps-- == 0) choose_mood(*cluster);
     if (runnable_.empty() && work_.empty()) {
-      if (!live()) return;
+      if (cluster->live_threads() == 0) return;
       // What is reported is the first sight: time-outs scatter the threads.
       if (time_outs_ == 0) deadlock = deadlock_report(*cluster);
       if (let_waits_time_out(cluster)) continue;
@@ -271,7 +267,7 @@ void Machine::block(WaitList* list, const char* waits_for) {
   thread->state = Thread::State::Blocked;
   thread->waits_for = waits_for;
   list->push_back(thread);
-  scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  give_way();
 }
 
 void Machine::wake(WaitList* list) {
@@ -302,7 +298,7 @@ void Machine::fail(const std::string& what) {
   report_ += fmt::format("\n  by {}\n  at {}\n  at step {} of seed {}", who(*current), where(current->pc),
                          now_, config_.seed);
   current->state = Thread::State::Blocked;
-  for (;;) scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  for (;;) give_way();
 }
 
 void Machine::thread_exits() {
@@ -315,20 +311,15 @@ void Machine::thread_exits() {
   // Threads that have ended are not waited for.
   NamedBarrier& whole = cta->named[0];
   if (whole.arrived > 0 && whole.arrived >= static_cast<std::uint32_t>(cta->live)) {
-    whole.arrived = 0;
-    ++whole.generation;
-    wake(&whole.waiting);
+    complete(&whole);
   }
   Cluster* const cluster = cta->cluster;
-  int live = 0;
-  for (const auto& member : cluster->ctas) live += member->live;
-  if (!thread->cluster_arrived && cluster->cluster_arrived > 0 && cluster->cluster_arrived >= live) {
-    cluster->cluster_arrived = 0;
-    ++cluster->cluster_generation;
-    wake(&cluster->waiting);
+  if (!thread->cluster_arrived && cluster->cluster_arrived > 0 &&
+      cluster->cluster_arrived >= cluster->live_threads()) {
+    complete_cluster_barrier(cluster);
   }
   if (cta->live == 0) check_exit(cta);
-  for (;;) scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  for (;;) give_way();
 }
 
 void Machine::check_exit(Cta* cta) {
@@ -397,6 +388,20 @@ SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* wha
                              what, offset, machine.shared_bytes()));
   }
   return {cta, offset};
+}
+
+void complete(NamedBarrier* barrier) {
+  barrier->clock.complete();
+  barrier->arrived = 0;
+  ++barrier->generation;
+  machine.wake(&barrier->waiting);
+}
+
+void complete_cluster_barrier(Cluster* cluster) {
+  cluster->clock.complete();
+  cluster->cluster_arrived = 0;
+  ++cluster->cluster_generation;
+  machine.wake(&cluster->waiting);
 }
 
 void publish(BarrierClock* clock) {

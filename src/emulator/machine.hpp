@@ -253,6 +253,12 @@ struct Cluster {
   std::uint32_t next_mbarrier = 0;  ///< component of the next one to be initialised
   std::uint32_t components = 0;
   WaitList waiting;
+
+  int live_threads() const {
+    int live = 0;
+    for (const auto& cta : ctas) live += cta->live;
+    return live;
+  }
 };
 
 /// Something that goes on without a thread, begun by the current one.
@@ -374,6 +380,10 @@ inline std::uint32_t granule_of(std::uint32_t address) { return (address - kShar
 /// What an ordinary access to shared memory of the current thread's cluster means; fails where it may not be made.
 void note_shared_read(const void* pointer, std::size_t bytes);
 void note_shared_write(const void* pointer, std::size_t bytes);
+
+/// All have arrived that are waited for.
+void complete(NamedBarrier* barrier);
+void complete_cluster_barrier(Cluster* cluster);
 
 /// The current thread arrives: what it did so far is ordered before what those do who wait.
 void publish(BarrierClock* clock);

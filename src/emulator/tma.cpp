@@ -113,6 +113,14 @@ class Box {
   std::uint32_t shared_address(std::uint32_t base, std::uint32_t row, std::uint32_t byte) const {
     return swizzle_offset(base + row * row_bytes_ + byte, swizzle_of(map_));
   }
+  /// Calls visit(address) for each 16 bytes of the box that lies at `base`, row by row.
+  template <typename Visit>
+  void for_each_chunk(std::uint32_t base, Visit visit) const {
+    for (std::uint32_t row = 0; row < rows_; ++row) {
+      for (std::uint32_t byte = 0; byte < row_bytes_; byte += kGranuleBytes)
+        visit(shared_address(base, row, byte));
+    }
+  }
   const EncodedMap& map() const { return map_; }
 
  private:
@@ -223,13 +231,11 @@ void check_box(const Box& box, std::uint32_t address, const char* what) {
 
 void load_in_pieces(const Box& box, Cta* cta, std::uint32_t address, std::uint32_t barrier,
                     std::uint32_t copy) {
-  for (std::uint32_t row = 0; row < box.rows(); ++row) {
-    for (std::uint32_t byte = 0; byte < box.row_bytes(); byte += kGranuleBytes) {
-      const std::uint32_t granule = granule_of(box.shared_address(address, row, byte));
-      check_async_write(cta, granule);
-      ++cta->granules[granule].copies;
-    }
-  }
+  box.for_each_chunk(address, [cta](std::uint32_t chunk) {
+    const std::uint32_t granule = granule_of(chunk);
+    check_async_write(cta, granule);
+    ++cta->granules[granule].copies;
+  });
   constexpr std::uint32_t kMaxPieces = 4;
   const std::uint32_t pieces = std::min(1 + machine.random().below(kMaxPieces), box.rows());
   for (std::uint32_t i = 0; i < pieces; ++i) {
@@ -241,14 +247,12 @@ void load_in_pieces(const Box& box, Cta* cta, std::uint32_t address, std::uint32
 
 /// The granules that `box` covers at `address`, marked as being read by `store`.
 void mark_store(const Box& box, std::uint32_t address, BulkStore* store) {
-  for (std::uint32_t row = 0; row < box.rows(); ++row) {
-    for (std::uint32_t byte = 0; byte < box.row_bytes(); byte += kGranuleBytes) {
-      const std::uint32_t granule = granule_of(box.shared_address(address, row, byte));
-      check_async_read(store->cta, granule, "a TMA store reads");
-      ++store->cta->granules[granule].stores;
-      store->granules.push_back(granule);
-    }
-  }
+  box.for_each_chunk(address, [store](std::uint32_t chunk) {
+    const std::uint32_t granule = granule_of(chunk);
+    check_async_read(store->cta, granule, "a TMA store reads");
+    ++store->cta->granules[granule].stores;
+    store->granules.push_back(granule);
+  });
 }
 
 template <typename T, typename FromBits, typename ToBits>
@@ -299,13 +303,11 @@ class StoreBox : public AsyncWork {
   bool step() override {
     if (!store_->read) {
       bytes_.resize(box_.bytes());
-      for (std::uint32_t row = 0; row < box_.rows(); ++row) {
-        for (std::uint32_t byte = 0; byte < box_.row_bytes(); byte += kGranuleBytes) {
-          std::memcpy(bytes_.data() + std::size_t{row} * box_.row_bytes() + byte,
-                      store_->cta->shared + (box_.shared_address(address_, row, byte) - kSharedWindow),
-                      kGranuleBytes);
-        }
-      }
+      unsigned char* next = bytes_.data();
+      box_.for_each_chunk(address_, [&](std::uint32_t chunk) {
+        std::memcpy(next, store_->cta->shared + (chunk - kSharedWindow), kGranuleBytes);
+        next += kGranuleBytes;
+      });
       store_->read = true;
       machine.wake(waiting_);
       return false;

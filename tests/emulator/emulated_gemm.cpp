@@ -1,11 +1,11 @@
 #include "emulated_gemm.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <random>
 
 #include "emulator/emulator.hpp"
+#include "emulator/number_formats.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -21,14 +21,6 @@ constexpr std::size_t elems_of(int rows, int row_elems) {
   return static_cast<std::size_t>((rows + kPaddingRows) * pitch(row_elems));
 }
 
-// Round to nearest even; finite values only.
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
 __nv_bfloat16* allocate_elems(std::size_t elems) {
   return static_cast<__nv_bfloat16*>(allocate(elems * sizeof(__nv_bfloat16)));
 }
@@ -40,7 +32,7 @@ std::vector<float> fill(int rows, int cols, std::mt19937* random, __nv_bfloat16*
   for (int row = 0; row < rows; ++row) {
     for (int col = 0; col < cols; ++col) {
       values.push_back(static_cast<float>((*random)() % 5) - 2);
-      bits[static_cast<std::size_t>(row * pitch(cols) + col)] = to_bf16(values.back());
+      bits[static_cast<std::size_t>(row * pitch(cols) + col)] = float_to_bf16(values.back());
     }
   }
   std::memcpy(static_cast<void*>(bf16), bits.data(), bits.size() * sizeof(bits[0]));
@@ -73,7 +65,7 @@ EmulatedGemm::EmulatedGemm(GemmShape shape) : args_{}, d_elems_(elems_of(shape.m
       const float* const line = b_transposed.data() + static_cast<std::size_t>(i) * sums.size();
       for (std::size_t col = 0; col < sums.size(); ++col) sums[col] += factor * line[col];
     }
-    std::transform(sums.begin(), sums.end(), std::back_inserter(product_), to_bf16);
+    std::transform(sums.begin(), sums.end(), std::back_inserter(product_), float_to_bf16);
   }
   poison();
 }
@@ -88,13 +80,13 @@ std::string EmulatedGemm::fault() const {
     const auto col = static_cast<std::int64_t>(i) % args_.ldd;
     const std::string place = " at [" + std::to_string(row) + ", " + std::to_string(col) + "]: ";
     if (row >= m || col >= n) {
-      if (d[i] != kPattern) return "wrote outside of D" + place + std::to_string(from_bf16(d[i]));
+      if (d[i] != kPattern) return "wrote outside of D" + place + std::to_string(bf16_to_float(d[i]));
       continue;
     }
     const std::uint16_t expected = product_[static_cast<std::size_t>(row * n + col)];
     if (d[i] != expected) {
-      return "wrong product" + place + std::to_string(from_bf16(d[i])) + ", not " +
-             std::to_string(from_bf16(expected));
+      return "wrong product" + place + std::to_string(bf16_to_float(d[i])) + ", not " +
+             std::to_string(bf16_to_float(expected));
     }
   }
   return "";

@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "device_buffer.hpp"
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
+#include "emulator/number_formats.hpp"
 #include "registry.hpp"
 #include "require_hopper.hpp"
 #include "watchdog.hpp"
@@ -102,8 +102,6 @@ Status run_on_emulator(const KernelInfo& kernel, const Product& product, Bits* d
   return status;
 }
 
-float value_of(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
 class EmulatorAgreement : public testing::TestWithParam<Param> {
  protected:
   void run(bool integers, Bits* gpu, Bits* emulated) {
@@ -134,8 +132,8 @@ TEST_P(EmulatorAgreement, InNearlyAllElementsOfNormalData) {
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     if (gpu[i] == emulated[i]) continue;
     ++different;
-    const float x = value_of(gpu[i]);
-    const float y = value_of(emulated[i]);
+    const float x = emulator::bf16_to_float(gpu[i]);
+    const float y = emulator::bf16_to_float(emulated[i]);
     // A neighbour in bf16, but for sums that nearly cancel.
     ASSERT_LE(std::fabs(x - y), std::fabs(x) * 0x1p-7F + 1e-4F) << "element " << i;
   }
