@@ -8,9 +8,10 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr ComputeCapability kHopper = {9, 0};
+constexpr KernelTarget kHopper = {
+    .compute_capability = {9, 0}, .or_newer = false, .input_type = DataType::BFloat16, .b_layout = Layout::ColumnMajor};
 
-constexpr std::array kHopperLadder = {
+constexpr std::array kKernels = {
     KernelInfo{"1", "tma_wgmma", "TMA tiles into swizzled shared memory, wgmma m64n64k16, one warpgroup",
                kHopper, v01::can_implement, v01::launch},
     KernelInfo{"2", "large_tile", "128x128 tile, wgmma m64n128k16: more operations per byte", kHopper,
@@ -42,14 +43,35 @@ constexpr std::array kHopperLadder = {
                v11::can_implement, v11::launch},
 };
 
+constexpr std::size_t kHopperVersions = 11;
+
 }  // namespace
 
-std::span<const KernelInfo> hopper_ladder() { return kHopperLadder; }
+std::span<const KernelInfo> all_kernels() { return kKernels; }
+
+std::span<const KernelInfo> hopper_ladder() { return all_kernels().first(kHopperVersions); }
 
 const KernelInfo* find_kernel(std::string_view version) {
-  const auto found = std::find_if(kHopperLadder.begin(), kHopperLadder.end(),
+  const auto found = std::find_if(kKernels.begin(), kKernels.end(),
                                   [&](const KernelInfo& kernel) { return kernel.version == version; });
-  return found == kHopperLadder.end() ? nullptr : &*found;
+  return found == kKernels.end() ? nullptr : &*found;
+}
+
+std::string sm_text(ComputeCapability capability) {
+  return "sm_" + std::to_string(capability.major) + std::to_string(capability.minor);
+}
+
+std::string target_text(const KernelTarget& target) {
+  return sm_text(target.compute_capability) + (target.or_newer ? " or newer" : "");
+}
+
+bool runs_on(const KernelTarget& target, ComputeCapability gpu) {
+  return gpu == target.compute_capability || (target.or_newer && target.compute_capability < gpu);
+}
+
+GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type) {
+  const DataType data_type = type.value_or(kernel.target.input_type);
+  return {.shape = shape, .input_type = data_type, .output_type = data_type, .b_layout = kernel.target.b_layout};
 }
 
 }  // namespace hopper_gemm

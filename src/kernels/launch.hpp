@@ -88,12 +88,18 @@ Status launch_cluster_kernel(void (*kernel)(Params...), dim3 grid, int cluster_s
   return {};
 }
 
-/// The same for a kernel that knows no clusters.
+/// The same for a kernel that knows no clusters, on any GPU.
 template <typename... Params, typename... Args>
 Status launch_kernel(void (*kernel)(Params...), dim3 grid, int block_threads, std::size_t smem_bytes,
                      cudaStream_t stream, Args&&... args) {
-  return launch_cluster_kernel(kernel, grid, 1, block_threads, smem_bytes, stream,
-                               std::forward<Args>(args)...);
+  HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, smem_bytes));
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(block_threads));
+  config.dynamicSmemBytes = smem_bytes;
+  config.stream = stream;
+  HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
+  return {};
 }
 
 /// How many clusters of `cluster_size` CTAs of `kernel` the current GPU runs at a time: GPCs have unequal
