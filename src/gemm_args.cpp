@@ -49,7 +49,8 @@ Status check_operand(const Operand& operand) {
   if (operand.leading_dimension < operand.line_elems) {
     return invalid_argument(std::string(operand.leading_dimension_name) + " = " +
                             std::to_string(operand.leading_dimension) + " is shorter than a " + operand.line +
-                            " of " + name + ", which has " + std::to_string(operand.line_elems) + " elements");
+                            " of " + name + ", which has " + std::to_string(operand.line_elems) +
+                            " elements");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % static_cast<unsigned>(size_of(operand.type)) != 0) {
     return invalid_argument(name + " is not aligned to its elements of " +
@@ -62,10 +63,12 @@ Status check_tma_operand(const Operand& operand) {
   const std::string ld_name = operand.leading_dimension_name;
   const std::string ld = std::to_string(operand.leading_dimension);
   if (operand.leading_dimension % kTmaAlignmentElems != 0) {
-    return unsupported(ld_name + " = " + ld + " is not a multiple of 8, so that not every row starts 16-byte aligned");
+    return unsupported(ld_name + " = " + ld +
+                       " is not a multiple of 8, so that not every row starts 16-byte aligned");
   }
   if (operand.leading_dimension >= kMaxPitchBytes / size_of(operand.type)) {
-    return unsupported(ld_name + " = " + ld + " is a row pitch of 2^40 bytes or more, which TMA cannot address");
+    return unsupported(ld_name + " = " + ld +
+                       " is a row pitch of 2^40 bytes or more, which TMA cannot address");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % 16 != 0) {
     return unsupported(std::string(operand.name) + " is not 16-byte aligned");
@@ -115,7 +118,8 @@ Status check_tma_gemm(const GemmArgs& args) {
                        to_string(args.input_type) + " to " + to_string(args.output_type));
   }
   if (args.b_layout != Layout::ColumnMajor) {
-    return unsupported("B is row-major, and the Hopper ladder takes it column-major, [N, K] with K contiguous");
+    return unsupported(
+        "B is row-major, and the Hopper ladder takes it column-major, [N, K] with K contiguous");
   }
   if (args.alpha != 1 || args.beta != 0) {
     return unsupported("the Hopper ladder computes A·B alone: alpha = 1 and beta = 0");

@@ -8,8 +8,10 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr KernelTarget kHopper = {
-    .compute_capability = {9, 0}, .or_newer = false, .input_type = DataType::BFloat16, .b_layout = Layout::ColumnMajor};
+constexpr KernelTarget kHopper = {.compute_capability = {9, 0},
+                                  .or_newer = false,
+                                  .input_type = DataType::BFloat16,
+                                  .b_layout = Layout::ColumnMajor};
 
 constexpr std::array kKernels = {
     KernelInfo{"1", "tma_wgmma", "TMA tiles into swizzled shared memory, wgmma m64n64k16, one warpgroup",
@@ -71,7 +73,8 @@ bool runs_on(const KernelTarget& target, ComputeCapability gpu) {
 
 GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type) {
   const DataType data_type = type.value_or(kernel.target.input_type);
-  return {.shape = shape, .input_type = data_type, .output_type = data_type, .b_layout = kernel.target.b_layout};
+  return {
+      .shape = shape, .input_type = data_type, .output_type = data_type, .b_layout = kernel.target.b_layout};
 }
 
 }  // namespace hopper_gemm

@@ -32,8 +32,8 @@ std::string sm_text(ComputeCapability capability);
 /// What a kernel runs on, and the operation that it is measured at.
 struct KernelTarget {
   ComputeCapability compute_capability;
-  bool or_newer;         ///< false: sm_90a code runs on exactly this capability
-  DataType input_type;   ///< unless another is asked for; the output's is the same
+  bool or_newer;        ///< false: sm_90a code runs on exactly this capability
+  DataType input_type;  ///< unless another is asked for; the output's is the same
   Layout b_layout;
 };
 

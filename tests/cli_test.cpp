@@ -33,11 +33,13 @@ Status never_launched(const GemmArgs&, cudaStream_t) {
   return unsupported("the fake session launches nothing");
 }
 
+constexpr KernelTarget kHopper = {{9, 0}, false, DataType::BFloat16, Layout::ColumnMajor};
+
 constexpr std::array kLadder = {
-    KernelInfo{"1", "first", "the first idea", {9, 0}, takes_multiples_of_8, never_launched},
-    KernelInfo{"2", "second", "the second idea", {9, 0}, takes_multiples_of_8, never_launched},
-    KernelInfo{"3", "third", "the third idea", {9, 0}, takes_multiples_of_8, never_launched},
-    KernelInfo{"4", "fourth", "the fourth idea", {9, 0}, takes_multiples_of_8, never_launched},
+    KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"2", "second", "the second idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"3", "third", "the third idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"4", "fourth", "the fourth idea", kHopper, takes_multiples_of_8, never_launched},
 };
 
 /// What the fake GPU does wrong.
@@ -54,8 +56,9 @@ struct Faults {
 /// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained.
 class FakeSession : public Session {
  public:
-  FakeSession(const SessionRequest& request, const Faults& faults) : faults_(faults), shape_(request.shape) {
-    const double flops = gemm_flops(request.shape);
+  FakeSession(const SessionRequest& request, const Faults& faults)
+      : faults_(faults), shape_(request.problem.shape) {
+    const double flops = gemm_flops(request.problem.shape);
     contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
     contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
     for (const KernelInfo* kernel : request.kernels) {
@@ -100,7 +103,7 @@ class FakeSession : public Session {
     if (contestant.version == "ceiling") return 5;
     if (contestant.variant == "cublasGemmEx") return 8;
     if (contestant.version == "0") return mode == Mode::Burst ? 7 : 9;
-    return 10 - std::stod(contestant.version);
+    return 10 - std::stod(contestant.version.substr(contestant.version.rfind('.') + 1));
   }
 
   Faults faults_;
@@ -111,7 +114,7 @@ class FakeSession : public Session {
 
 class FakePlatform : public Platform {
  public:
-  std::span<const KernelInfo> ladder() override { return ladder_; }
+  std::span<const KernelInfo> kernels() override { return kernels_; }
   Status query_device(DeviceInfo* device) override {
     *device = device_;
     return query_status_;
@@ -121,8 +124,8 @@ class FakePlatform : public Platform {
     NvmlApi api;
     return load_nvml("libno-such-nvml.so.1", &api);
   }
-  std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool) override {
-    return hopper_gemm::required_bytes(shape, l2_bytes);
+  std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool) override {
+    return hopper_gemm::required_bytes(problem, l2_bytes);
   }
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override {
     ++sessions_;
@@ -132,7 +135,7 @@ class FakePlatform : public Platform {
     return {};
   }
 
-  std::span<const KernelInfo> ladder_ = kLadder;
+  std::span<const KernelInfo> kernels_ = kLadder;
   DeviceInfo device_ = h200();
   Status query_status_;
   Status tensor_map_status_;
@@ -184,7 +187,7 @@ class CliTest : public FolderTest {
 // Bad input.
 
 TEST_F(CliTest, UnknownVersionListsWhatThereIs) {
-  expect_refused({"99"}, {"'99'", "0, 1-4, ceiling and all", "`matmul list`"});
+  expect_refused({"99"}, {"'99'", "0, 1-4, hopper, ceiling and all", "`matmul list`"});
   for (const char* version :
        {"best", "ampere.1", "simt.1", "-1", "01", "1,2", "4-9", "0-99", "x-3", "2-", "list2"}) {
     EXPECT_EQ(run({version}), kExitCannotRun) << version;
@@ -298,11 +301,64 @@ TEST_F(CliTest, OtherGpu) {
   for (const ComputeCapability other : {ComputeCapability{8, 0}, {7, 5}, {9, 1}, {10, 0}}) {
     platform_.device_.compute_capability = other;
     const std::string is_other = "NVIDIA A100 is " + sm_text(other);
-    for (const char* version : {"0", "2-3", "ceiling", "all"}) {
+    for (const char* version : {"2-3", "ceiling", "all"}) {
       expect_refused({version, "--device", "gpu"},
-                     {"needs an sm_90 GPU (H100, H200, GH200)", is_other.c_str(), "`matmul list`"});
+                     {"needs an sm_90 GPU (H100, H200, GH200)", is_other.c_str()});
     }
   }
+  platform_.device_.compute_capability = {7, 0};
+  expect_refused({"0", "--device", "gpu"}, {"needs an sm_75 or newer GPU", "NVIDIA A100 is sm_70"});
+}
+
+// What every GPU runs is measured there, and the others say in their rows what they need.
+TEST_F(CliTest, OtherGpuRunsWhatItCan) {
+  static constexpr std::array kMixed = {
+      KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.1",
+                 "second",
+                 "the second idea",
+                 {{8, 0}, true, DataType::BFloat16, Layout::ColumnMajor},
+                 takes_multiples_of_8,
+                 never_launched},
+      KernelInfo{"simt.1",
+                 "third",
+                 "the third idea",
+                 {{7, 5}, true, DataType::Float32, Layout::RowMajor},
+                 takes_multiples_of_8,
+                 never_launched},
+  };
+  platform_.kernels_ = kMixed;
+  platform_.device_.compute_capability = {8, 9};
+  EXPECT_EQ(run({"all"}), kExitOk);
+  EXPECT_EQ(platform_.sessions_, 2);
+  EXPECT_THAT(line_of("1 first"), HasSubstr("needs an sm_90 GPU (H100, H200, GH200)"));
+  EXPECT_THAT(line_of("ampere.1 second"),
+              AllOf(HasSubstr("bf16"), HasSubstr("8192x8192x8192"), HasSubstr("yes")));
+  EXPECT_THAT(line_of("simt.1 third"),
+              AllOf(HasSubstr("fp32"), HasSubstr("4096x4096x4096"), HasSubstr("yes")));
+  EXPECT_THAT(line_of("ceiling"), IsEmpty());
+  EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float32);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::RowMajor);
+  EXPECT_EQ(run({"0"}), kExitOk);
+}
+
+TEST_F(CliTest, TypeReachesTheSession) {
+  EXPECT_EQ(run({"1", "--type", "fp16"}), kExitOk);
+  EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float16);
+  EXPECT_EQ(platform_.request_.problem.output_type, DataType::Float16);
+  EXPECT_THAT(line_of("1 first"), HasSubstr("fp16"));
+  EXPECT_THAT(line_of("ceiling"), IsEmpty());
+  EXPECT_EQ(run({"0", "--type", "fp32"}), kExitOk);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::RowMajor);
+}
+
+TEST_F(CliTest, TypeThatNoVersionTakes) {
+  platform_.kernels_ = hopper_ladder();
+  expect_refused({"11", "--type", "fp16"},
+                 {"the Hopper ladder multiplies bf16 to bf16, not fp16 to fp16", "--type"});
+  expect_refused({"ceiling", "--type", "fp32", "--device", "gpu"},
+                 {"the ceiling needs", "leave ceiling out"});
+  expect_refused({"1", "--type", "fp8"}, {"--type got 'fp8'", "bf16, fp16 and fp32"});
 }
 
 TEST_F(CliTest, DriverWithoutTensorMaps) {
@@ -327,7 +383,7 @@ TEST_F(CliTest, ShapeThatEveryVersionAskedForRefuses) {
 }
 
 TEST_F(CliTest, TheRealLadderRefusesKThatIsNoMultipleOf8) {
-  platform_.ladder_ = hopper_ladder();
+  platform_.kernels_ = hopper_ladder();
   expect_refused({"4", "--shape", "64x64x12"},
                  {"kernel 4 (two_consumers) cannot run 64x64x12: K = 12 is not a "
                   "multiple of 8",
@@ -340,12 +396,12 @@ TEST_F(CliTest, TheRealLadderRefusesKThatIsNoMultipleOf8) {
 TEST_F(CliTest, ListNeedsNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"list"}), kExitOk);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("0        cublas"), HasSubstr("4        fourth"),
-                                HasSubstr("the third idea"), HasSubstr("ceiling  wgmma_ceiling")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("0         cublas"), HasSubstr("4         fourth"),
+                                HasSubstr("the third idea"), HasSubstr("ceiling   wgmma_ceiling")));
   const std::string out = out_.str();
   std::size_t needed = 0;
   for (std::size_t at = out.find("sm_90"); at != std::string::npos; at = out.find("sm_90", at + 1)) ++needed;
-  EXPECT_EQ(needed, 6U);
+  EXPECT_EQ(needed, 5U);
   EXPECT_THAT(err_.str(), IsEmpty());
 }
 
@@ -367,7 +423,7 @@ TEST_F(CliTest, TheGpuIsUsedWhereThereIsOne) {
   for (const std::vector<const char*>& arguments :
        {std::vector<const char*>{"1"}, std::vector<const char*>{"1", "--device", "gpu"}}) {
     EXPECT_EQ(run(arguments), kExitOk);
-    EXPECT_EQ(platform_.request_.shape, (GemmShape{8192, 8192, 8192}));
+    EXPECT_EQ(platform_.request_.problem.shape, (GemmShape{8192, 8192, 8192}));
     EXPECT_THAT(out_.str(), HasSubstr("NVIDIA H200"));
   }
   EXPECT_EQ(platform_.sessions_, 2);
@@ -465,7 +521,7 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
               exit_status);
     const std::string rows = read(csv);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
-    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,1024,1024,1024,burst,7.0"));
+    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,bf16,1024,1024,1024,burst,7.0"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
     fs::remove(csv);
     fs::remove(json);
@@ -526,7 +582,7 @@ TEST_F(CliTest, WritesCsvAndJson) {
             kExitOk);
   const std::string rows = read(csv);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
-  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,bf16,1024,1024,1024,sustained,9.0,9.0,9.0,"));
   const nlohmann::json parsed = nlohmann::json::parse(read(json));
   ASSERT_EQ(parsed.size(), 6U);
   EXPECT_EQ(parsed[1]["samples_us"].size(), 2U);
@@ -551,13 +607,14 @@ class OptionsTest : public ::testing::Test {
     arguments.insert(arguments.begin(), "matmul");
     options_ = {};
     const Status parsed =
-        parse_options(static_cast<int>(arguments.size()), arguments.data(), kLadder, &options_);
+        parse_options(static_cast<int>(arguments.size()), arguments.data(), kernels_, &options_);
     EXPECT_TRUE(parsed.ok()) << parsed.message();
     std::vector<std::string> versions;
     for (const KernelInfo* kernel : options_.kernels) versions.emplace_back(kernel->version);
     return versions;
   }
 
+  std::span<const KernelInfo> kernels_ = kLadder;
   Options options_;
 };
 
@@ -567,6 +624,32 @@ TEST_F(OptionsTest, VersionsAndRanges) {
   EXPECT_THAT(versions({"0-2"}), ElementsAre("1", "2"));
   EXPECT_THAT(versions({"2-2", "ceiling"}), ElementsAre("2"));
   EXPECT_THAT(versions({"0", "ceiling"}), IsEmpty());
+}
+
+TEST_F(OptionsTest, LaddersAndTheirRanges) {
+  static constexpr KernelTarget kAny = {{8, 0}, true, DataType::BFloat16, Layout::ColumnMajor};
+  static constexpr std::array kAll = {
+      KernelInfo{"1", "a", "", kHopper, takes_multiples_of_8, never_launched},
+      KernelInfo{"2", "b", "", kHopper, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.1", "c", "", kAny, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.2", "d", "", kAny, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.3", "e", "", kAny, takes_multiples_of_8, never_launched},
+      KernelInfo{"best", "f", "", kAny, takes_multiples_of_8, never_launched},
+  };
+  kernels_ = kAll;
+  EXPECT_THAT(versions({"ampere"}), ElementsAre("ampere.1", "ampere.2", "ampere.3"));
+  EXPECT_THAT(versions({"hopper", "best"}), ElementsAre("1", "2", "best"));
+  EXPECT_THAT(versions({"ampere.2-3", "1"}), ElementsAre("1", "ampere.2", "ampere.3"));
+  EXPECT_THAT(versions({"ampere.1-ampere.2"}), ElementsAre("ampere.1", "ampere.2"));
+  EXPECT_THAT(versions({"all"}), ElementsAre("1", "2", "ampere.1", "ampere.2", "ampere.3", "best"));
+  for (const char* bad :
+       {"1-ampere.2", "ampere.1-best", "1-best", "ampere.", "ampere.4", "ampere.2-", "simt"}) {
+    const std::array arguments = {"matmul", bad};
+    Options options;
+    const Status parsed = parse_options(2, arguments.data(), kAll, &options);
+    EXPECT_EQ(parsed.code(), StatusCode::InvalidArgument) << bad;
+    EXPECT_THAT(parsed.message(), HasSubstr("0, 1-2, ampere.1-3, best, hopper, ampere, ceiling and all"));
+  }
 }
 
 TEST_F(OptionsTest, ShapesAreCollectedOnce) {

@@ -66,7 +66,7 @@ TEST(CheckTmaGemm, NamesThePointer) {
   args.d = nullptr;
   expect_status(args, StatusCode::InvalidArgument, "D is a null pointer");
   args = valid_args();
-  args.a += 1;
+  args.a = static_cast<const __nv_bfloat16*>(args.a) + 1;
   expect_status(args, StatusCode::Unsupported, "A is not 16-byte aligned");
 }
 

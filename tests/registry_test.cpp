@@ -27,7 +27,8 @@ TEST(Registry, VersionsCountUpFromOneAndNamesAreUnique) {
     EXPECT_EQ(kernel.version, std::to_string(expected++));
     EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
     EXPECT_FALSE(kernel.idea.empty());
-    EXPECT_EQ(kernel.compute_capability, (ComputeCapability{9, 0}));
+    EXPECT_EQ(kernel.target.compute_capability, (ComputeCapability{9, 0}));
+    EXPECT_FALSE(kernel.target.or_newer);
     EXPECT_EQ(find_kernel(kernel.version), &kernel);
   }
   EXPECT_GE(names.size(), 4U);

@@ -24,41 +24,65 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr ComputeCapability kHopper = {9, 0};
-
-constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
-
 constexpr std::string_view kBaselineIdea = "the better of cublasGemmEx and the fastest cublasLt candidate";
+constexpr std::string_view kBaselineFp32Idea =
+    "the better of cublasSgemm and the fastest cublasLt candidate, no TF32";
 constexpr std::string_view kCeilingIdea =
     "wgmma from shared memory without any loads: the speed of light of the day";
 
-std::string list_text(std::span<const KernelInfo> ladder) {
-  constexpr std::string_view kFormat = "{:<8} {:<20} {:<6} {}\n";
-  std::string text = fmt::format(kFormat, "version", "name", "needs", "idea");
-  text += fmt::format(kFormat, kBaselineVersion, kBaselineName, sm_text(kHopper), kBaselineIdea);
-  for (const KernelInfo& kernel : ladder) {
-    text +=
-        fmt::format(kFormat, kernel.version, kernel.name, sm_text(kernel.compute_capability), kernel.idea);
+/// The wgmma ceiling runs on this alone.
+constexpr ComputeCapability kHopper = {9, 0};
+/// What the fills, the reference and the checks are compiled for.
+constexpr KernelTarget kProgram = {.compute_capability = {7, 5},
+                                   .or_newer = true,
+                                   .input_type = DataType::Float32,
+                                   .b_layout = Layout::RowMajor};
+
+std::string list_text(std::span<const KernelInfo> kernels) {
+  constexpr std::string_view kFormat = "{:<9} {:<20} {:<15} {:<5} {}\n";
+  std::string text = fmt::format(kFormat, "version", "name", "needs", "type", "idea");
+  text += fmt::format(kFormat, kBaselineVersion, kBaselineName, target_text(kProgram), "any", kBaselineIdea);
+  for (const KernelInfo& kernel : kernels) {
+    text += fmt::format(kFormat, kernel.version, kernel.name, target_text(kernel.target),
+                        to_string(kernel.target.input_type), kernel.idea);
   }
-  text += fmt::format(kFormat, kCeilingVersion, kCeilingName, sm_text(kHopper), kCeilingIdea);
+  text += fmt::format(kFormat, kCeilingVersion, kCeilingName, sm_text(kHopper), to_string(DataType::BFloat16),
+                      kCeilingIdea);
   return text;
 }
 
-/// Everything in this build is compiled for sm_90 alone: the kernels, the fills, the reference and the
-/// checks on the GPU.
-Status check_is_hopper(const DeviceInfo& device) {
-  if (device.compute_capability == kHopper) return {};
-  return unsupported(fmt::format(
-      "this program needs an {} GPU (H100, H200, GH200), but {} is {}; run it on a machine with such a "
-      "GPU, or type `matmul list` to see what there is to run",
-      sm_text(kHopper), device.name, sm_text(device.compute_capability)));
+/// Ok if this GPU runs any of what was asked for, or why not.
+Status check_gpu(const Options& options, const DeviceInfo& device) {
+  if (!runs_on(kProgram, device.compute_capability)) {
+    return unsupported(fmt::format("this program needs an {} GPU, but {} is {}; run it on a newer one",
+                                   target_text(kProgram), device.name, sm_text(device.compute_capability)));
+  }
+  const auto& others = options.gpu_versions;
+  const std::vector<KernelGroup> groups = group_kernels(options);
+  const bool can_show_ceiling = std::any_of(groups.begin(), groups.end(), [&](const KernelGroup& group) {
+    return has_ceiling(group.problem, device);
+  });
+  if (!can_show_ceiling && std::find(others.begin(), others.end(), kCeilingVersion) != others.end()) {
+    return unsupported(
+        fmt::format("the ceiling needs an {} GPU (H100, H200, GH200) and bf16, but {} is {}, and the type "
+                    "{}; leave ceiling out",
+                    sm_text(kHopper), device.name, sm_text(device.compute_capability),
+                    to_string(groups.front().problem.input_type)));
+  }
+  Status first;
+  for (const KernelInfo* kernel : options.kernels) {
+    Status refusal = gpu_refusal(*kernel, device);
+    if (refusal.ok()) return {};
+    if (first.ok()) first = std::move(refusal);
+  }
+  return first;
 }
 
-/// Ok, or why no kernel can run on this machine's GPU.
-Status find_gpu(Platform& platform, DeviceInfo* device) {
+/// Ok, or why no kernel that was asked for can run on this machine's GPU.
+Status find_gpu(const Options& options, Platform& platform, DeviceInfo* device) {
   HG_RETURN_IF_ERROR(platform.query_device(device));
-  HG_RETURN_IF_ERROR(check_is_hopper(*device));
-  return platform.check_tensor_map_support();
+  HG_RETURN_IF_ERROR(check_gpu(options, *device));
+  return device->compute_capability == kHopper ? platform.check_tensor_map_support() : Status();
 }
 
 /// Says at which shape a session failed.
@@ -99,7 +123,7 @@ class Run {
       : options_(options), platform_(platform), out_(out), progress_(progress) {
     info_.device = std::move(device);
     info_.command = std::move(command);
-    if (options_.shapes.empty()) options_.shapes.push_back(kDefaultShape);
+    groups_ = group_kernels(options_);
   }
 
   /// Everything that can be said before the GPU works, so that nobody waits for an error.
@@ -119,10 +143,12 @@ class Run {
     }
     const DeviceInfo& device = info_.device;
     HG_RETURN_IF_ERROR(check_any_can_run(options_));
-    for (const GemmShape& shape : options_.shapes) {
-      HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
-        return platform_.required_bytes(candidate, device.l2_bytes, options_.verify);
-      }));
+    for (const KernelGroup& group : groups_) {
+      for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+        HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
+          return platform_.required_bytes(at(group.problem, candidate), device.l2_bytes, options_.verify);
+        }));
+      }
     }
     return {};
   }
@@ -132,9 +158,11 @@ class Run {
     describe_run();
     progress_.clear();
     out_ << report_header(info_) << '\n' << table_titles() << std::endl;
-    for (const GemmShape& shape : options_.shapes) {
-      if (!out_ && csv_file_.empty() && json_file_.empty()) break;  // nobody would see more results
-      HG_RETURN_IF_ERROR(measure_shape(shape));
+    for (const KernelGroup& group : groups_) {
+      for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+        if (!out_ && csv_file_.empty() && json_file_.empty()) return {};  // nobody would see more results
+        HG_RETURN_IF_ERROR(measure_shape({at(group.problem, shape), group.kernels}));
+      }
     }
     return {};
   }
@@ -156,6 +184,16 @@ class Run {
   }
 
  private:
+  static GemmProblem at(GemmProblem problem, const GemmShape& shape) {
+    problem.shape = shape;
+    return problem;
+  }
+
+  Status refusal_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    HG_RETURN_IF_ERROR(gpu_refusal(kernel, info_.device));
+    return kernel_refusal(kernel, problem);
+  }
+
   static Status find_file(std::string_view argument, const std::string& path, std::string* file) {
     return path.empty() ? Status() : find_writable_file(argument, path, file);
   }
@@ -174,26 +212,27 @@ class Run {
     info_.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   }
 
-  SessionRequest request(const GemmShape& shape) const {
-    SessionRequest request{.shape = shape,
+  SessionRequest request(const KernelGroup& group) const {
+    SessionRequest request{.problem = group.problem,
                            .device = info_.device,
                            .kernels = {},
                            .data = options_.data,
                            .seed = options_.seed,
                            .nvml = nvml_.get()};
-    for (const KernelInfo* kernel : options_.kernels) {
-      if (kernel_refusal(*kernel, shape).ok()) request.kernels.push_back(kernel);
+    for (const KernelInfo* kernel : group.kernels) {
+      if (refusal_of(*kernel, group.problem).ok()) request.kernels.push_back(kernel);
     }
     return request;
   }
 
-  Status measure_shape(const GemmShape& shape) {
+  Status measure_shape(const KernelGroup& group) {
+    const GemmShape& shape = group.problem.shape;
     progress_.step(
         fmt::format("{}: filling the operands, choosing among cublasLt's candidates", to_string(shape)));
     std::unique_ptr<Session> session;
-    Status status = at_shape(shape, platform_.open_session(request(shape), &session));
+    Status status = at_shape(shape, platform_.open_session(request(group), &session));
     const bool opened = status.ok();
-    if (opened) status = use_session(shape, *session);
+    if (opened) status = use_session(group, *session);
     const bool hangs = status.code() == StatusCode::Timeout;
     // A CUDA error while a session is opened is the machine's, not a kernel's.
     kernel_crashed_ = hangs || (opened && status.code() == StatusCode::CudaError);
@@ -202,7 +241,8 @@ class Run {
     return status;
   }
 
-  Status use_session(const GemmShape& shape, Session& session) {
+  Status use_session(const KernelGroup& group, Session& session) {
+    const GemmShape& shape = group.problem.shape;
     std::vector<ContestantVerdict> verdicts(session.contestants().size());
     if (options_.verify) {
       progress_.step(fmt::format("{}: verifying", to_string(shape)));
@@ -214,13 +254,13 @@ class Run {
     }
     HG_RETURN_IF_ERROR(session.prepare(sound));
     for (const Mode mode : options_.modes)
-      HG_RETURN_IF_ERROR(measure_mode(shape, mode, session, verdicts, sound));
+      HG_RETURN_IF_ERROR(measure_mode(group, mode, session, verdicts, sound));
     return {};
   }
 
-  Status measure_mode(const GemmShape& shape, Mode mode, Session& session,
+  Status measure_mode(const KernelGroup& group, Mode mode, Session& session,
                       const std::vector<ContestantVerdict>& verdicts, const std::vector<std::size_t>& sound) {
-    const std::string where = fmt::format("{} {}", to_string(shape), to_string(mode));
+    const std::string where = fmt::format("{} {}", to_string(group.problem.shape), to_string(mode));
     progress_.step(
         fmt::format("{}: measuring, {} rounds of {} contestants", where, options_.rounds, sound.size()));
     const auto show_sample = [&](int round, std::size_t contestant) {
@@ -235,7 +275,7 @@ class Run {
     std::vector<std::optional<Measurement>> of_contestant(verdicts.size());
     for (std::size_t i = 0; i < sound.size(); ++i) of_contestant[sound[i]] = std::move(measurements[i]);
 
-    std::vector<ResultRow> rows = empty_rows(shape, mode);
+    std::vector<ResultRow> rows = empty_rows(group, mode);
     for (ResultRow& row : rows) fill_in(session.contestants(), verdicts, of_contestant, &row);
     relate_to_baselines(rows);
     print(rows);
@@ -244,7 +284,7 @@ class Run {
   }
 
   /// The rows of one shape and mode; `note` holds why a version cannot run, empty where it can.
-  std::vector<ResultRow> empty_rows(const GemmShape& shape, Mode mode) const {
+  std::vector<ResultRow> empty_rows(const KernelGroup& group, Mode mode) const {
     std::vector<ResultRow> rows;
     const auto add = [&](std::string_view version, std::string_view name, std::string_view idea,
                          const Status& refusal) {
@@ -252,16 +292,18 @@ class Run {
       row.version = version;
       row.name = name;
       row.idea = idea;
-      row.shape = shape;
+      row.type = group.problem.input_type;
+      row.shape = group.problem.shape;
       row.mode = mode;
       row.note = refusal.message();
       rows.push_back(std::move(row));
     };
-    add(kBaselineVersion, kBaselineName, kBaselineIdea, {});
-    for (const KernelInfo* kernel : options_.kernels) {
-      add(kernel->version, kernel->name, kernel->idea, kernel_refusal(*kernel, shape));
+    const bool single = group.problem.input_type == DataType::Float32;
+    add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, {});
+    for (const KernelInfo* kernel : group.kernels) {
+      add(kernel->version, kernel->name, kernel->idea, refusal_of(*kernel, group.problem));
     }
-    add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
+    if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
     return rows;
   }
 
@@ -303,6 +345,7 @@ class Run {
   std::ostream& out_;
   Progress& progress_;
   RunInfo info_;
+  std::vector<KernelGroup> groups_;
   std::unique_ptr<Nvml> nvml_;
   std::string csv_file_;  // empty: none
   std::string json_file_;
@@ -337,7 +380,7 @@ int run_on_gpu(const Options& options, Platform& platform, const DeviceInfo& dev
 int run_on_emulator(const Options& options, Platform& platform, const std::string& reason, std::ostream& out,
                     Progress& progress) {
   EmulatedRun run(options, reason, out, progress);
-  if (const Status checked = run.check(platform.emulated_ladder()); !checked.ok()) {
+  if (const Status checked = run.check(platform.emulated_kernels()); !checked.ok()) {
     return report(checked, progress);
   }
   if (!reason.empty()) {
@@ -360,17 +403,17 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
   Progress progress(err, err_is_terminal);
   const auto fail = [&progress](const Status& status) { return report(status, progress); };
   Options options;
-  if (const Status parsed = parse_options(argc, argv, platform.ladder(), &options); !parsed.ok())
+  if (const Status parsed = parse_options(argc, argv, platform.kernels(), &options); !parsed.ok())
     return fail(parsed);
   if (options.action != Options::Action::Run) {
-    out << (options.action == Options::Action::List ? list_text(platform.ladder()) : options.text);
+    out << (options.action == Options::Action::List ? list_text(platform.kernels()) : options.text);
     const Status shown = flush(out);
     return shown.ok() ? kExitOk : fail(shown);
   }
   DeviceInfo device;
   std::string reason;  // for the emulator, if it was not asked for
   if (options.device != Options::Device::Emulator) {
-    const Status found = find_gpu(platform, &device);
+    const Status found = find_gpu(options, platform, &device);
     if (!found.ok() && options.device == Options::Device::Gpu) return fail(found);
     if (!found.ok()) reason = finding_of(found);
     if (found.ok()) return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);

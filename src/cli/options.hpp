@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "benchmark/benchmark.hpp"
+#include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 #include "registry.hpp"
@@ -28,10 +30,12 @@ struct Options {
   };
   Action action = Action::Run;
   std::string text;
-  std::vector<const KernelInfo*> kernels;  ///< in the ladder's order, each once; 0 and ceiling are run always
+  std::vector<const KernelInfo*>
+      kernels;  ///< in the registry's order, each once; 0 and ceiling are run always
   Device device = Device::Any;
   std::vector<GemmShape> shapes;  ///< in the order given, each once; empty: the device's own
   std::vector<Mode> modes;
+  std::optional<DataType> type;  ///< of A, B and D; empty: each kernel's own
   DataKind data = DataKind::Normal;
   std::string data_name;
   bool data_given = false;
@@ -49,8 +53,9 @@ struct Options {
   std::vector<std::string> emulator_options;  ///< "--seeds"
 };
 
-/// Reads the command line against the kernels of `ladder`. InvalidArgument: one sentence that says what was
+/// Reads the command line against these kernels. InvalidArgument: one sentence that says what was
 /// asked, what is possible and what to type instead.
-Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> ladder, Options* options);
+Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> kernels,
+                     Options* options);
 
 }  // namespace hopper_gemm

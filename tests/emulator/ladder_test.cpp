@@ -57,8 +57,8 @@ std::string param_name(const testing::TestParamInfo<Param>& param) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllVersions, EmulatedLadder,
-                         testing::Combine(testing::ValuesIn(emulated_ladder().begin(),
-                                                            emulated_ladder().end()),
+                         testing::Combine(testing::ValuesIn(emulated_kernels().begin(),
+                                                            emulated_kernels().end()),
                                           testing::ValuesIn(kShapes)),
                          param_name);
 

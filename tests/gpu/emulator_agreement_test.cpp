@@ -54,7 +54,7 @@ struct Product {
 
   Product(const GemmShape& s, bool integers)
       : shape(s),
-        pitch(make_leading_dimensions(s)),
+        pitch(make_leading_dimensions({s})),
         a(random_matrix(s.m * pitch.a, integers, 1)),
         b(random_matrix(s.n * pitch.b, integers, 2)) {}
 
@@ -109,7 +109,7 @@ class EmulatorAgreement : public testing::TestWithParam<Param> {
     const Product product(shape, integers);
     const Status on_gpu = run_on_gpu(hopper_ladder()[place], product, gpu);
     ASSERT_TRUE(on_gpu.ok()) << on_gpu.message();
-    const Status on_emulator = run_on_emulator(emulator::emulated_ladder()[place], product, emulated);
+    const Status on_emulator = run_on_emulator(emulator::emulated_kernels()[place], product, emulated);
     ASSERT_TRUE(on_emulator.ok()) << on_emulator.message();
   }
 };

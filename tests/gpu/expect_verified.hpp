@@ -18,7 +18,7 @@ inline void expect_verified(const KernelInfo& kernel, const GemmShape& shape, bo
   const std::vector<VerifyTarget> targets = {{std::string(kernel.name), kernel.launch}};
   const VerifyOptions options = {.seed = 20260101, .timeout_seconds = 20, .integers_only = integers_only};
   std::vector<VerifyReport> reports;
-  const Status status = verify_targets(shape, targets, options, &reports);
+  const Status status = verify_targets({shape}, targets, options, &reports);
   if (status.code() == StatusCode::Timeout) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
     std::_Exit(EXIT_FAILURE);

@@ -34,8 +34,8 @@ TEST_P(HopperLadder, MatchesTheFp64Product) {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
-  if (static_cast<std::size_t>(verify_required_bytes(shape)) > free_bytes) {
-    GTEST_SKIP() << "needs " << verify_required_bytes(shape) << " bytes of GPU memory, free are "
+  if (static_cast<std::size_t>(verify_required_bytes({shape})) > free_bytes) {
+    GTEST_SKIP() << "needs " << verify_required_bytes({shape}) << " bytes of GPU memory, free are "
                  << free_bytes;
   }
   expect_verified(kernel, shape);

@@ -92,9 +92,10 @@ class LaunchSet {
     HG_RETURN_IF_ERROR(b_.allocate(shape.n * ldb));
     HG_RETURN_IF_ERROR(d_.allocate((shape.m + kGuardRows) * ldd));
     HG_RETURN_IF_ERROR(reference_.allocate(d_.size()));
-    HG_RETURN_IF_ERROR(fill_matrix(a_.data(), shape.m, shape.k, lda, DataKind::Normal, 2 * seed, nullptr));
-    HG_RETURN_IF_ERROR(
-        fill_matrix(b_.data(), shape.n, shape.k, ldb, DataKind::Normal, 2 * seed + 1, nullptr));
+    HG_RETURN_IF_ERROR(fill_matrix(a_.data(), DataType::BFloat16, shape.m, shape.k, lda, DataKind::Normal, 1,
+                                   2 * seed, nullptr));
+    HG_RETURN_IF_ERROR(fill_matrix(b_.data(), DataType::BFloat16, shape.n, shape.k, ldb, DataKind::Normal, 1,
+                                   2 * seed + 1, nullptr));
     kernel_ = kernel;
     args_ = {.shape = shape,
              .a = a_.data(),
