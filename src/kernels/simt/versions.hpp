@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+
+#include "hopper_gemm/gemm_args.hpp"
+#include "hopper_gemm/tile_config.hpp"
+
+// Every rung's host functions; the kernels themselves are private to their files.
+#define HG_DECLARE_VERSION(version)                         \
+  namespace hopper_gemm::simt::version {                    \
+  Status can_implement(const GemmArgs& args);               \
+  Status launch(const GemmArgs& args, cudaStream_t stream); \
+  }
+
+// A rung that is compiled for several configurations. `launch` takes a default one; `launch_config` returns
+// InvalidArgument for one that is not among `configs`.
+#define HG_DECLARE_TUNABLE_VERSION(version)                                                  \
+  HG_DECLARE_VERSION(version)                                                                \
+  namespace hopper_gemm::simt::version {                                                     \
+  std::span<const TileConfig> configs();                                                     \
+  Status launch_config(const TileConfig& config, const GemmArgs& args, cudaStream_t stream); \
+  }
+
+HG_DECLARE_VERSION(v1)
+HG_DECLARE_VERSION(v2)
+HG_DECLARE_VERSION(v3)
+HG_DECLARE_VERSION(v4)
+HG_DECLARE_VERSION(v5)
+HG_DECLARE_VERSION(v6)
+HG_DECLARE_TUNABLE_VERSION(v7)
+HG_DECLARE_TUNABLE_VERSION(v8)
+
+#undef HG_DECLARE_TUNABLE_VERSION
+#undef HG_DECLARE_VERSION
