@@ -84,6 +84,7 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
       machine.fail(
           fmt::format("a thread reads shared memory at {:#x} that a TMA copy is still filling", address));
     }
+    check_no_cp_async(granule, index, words, "a thread reads");
     if (!granule.defined) {
       machine.fail(fmt::format("a thread reads shared memory at {:#x} that nobody has written", address));
     }
@@ -105,27 +106,14 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
 
 void note_shared_write(const void* pointer, std::size_t bytes) {
   const std::uint64_t step = machine.tick();
-  for_each_granule(pointer, bytes, [step](Cta* cta, std::uint32_t index, std::uint32_t words) {
+  const auto own = static_cast<std::uint32_t>(current->component);
+  for_each_granule(pointer, bytes, [step, own](Cta* cta, std::uint32_t index, std::uint32_t words) {
     Granule& granule = cta->granules[index];
-    const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
-    if (granule.copies > 0) {
-      machine.fail(
-          fmt::format("a thread writes shared memory at {:#x} that a TMA copy is still filling", address));
-    }
-    if (granule.wgmmas > 0) {
-      machine.fail(fmt::format(
-          "a thread writes shared memory at {:#x} that an unfinished wgmma may still read", address));
-    }
-    if (granule.stores > 0) {
-      machine.fail(
-          fmt::format("a thread writes shared memory at {:#x} that a TMA store may still read: nobody waited "
-                      "for its bulk group",
-                      address));
-    }
-    check_all_is_known(cta, index, words, "a thread writes");
+    check_generic_write(cta, index, words, "a thread writes");
     forget_uses(cta, index, words);
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.words[i] = {current, step, current->clock[current->component]};
+      if ((words >> i & 1) == 0) continue;
+      granule.words[i] = {current, step, own, current->clock[own], WriteKind::Store};
     }
     granule.copy = 0;
     granule.defined = true;
