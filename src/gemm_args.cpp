@@ -49,7 +49,8 @@ Status check_operand(const Operand& operand) {
   if (operand.leading_dimension < operand.line_elems) {
     return invalid_argument(std::string(operand.leading_dimension_name) + " = " +
                             std::to_string(operand.leading_dimension) + " is shorter than a " + operand.line +
-                            " of " + name + ", which has " + std::to_string(operand.line_elems) + " elements");
+                            " of " + name + ", which has " + std::to_string(operand.line_elems) +
+                            " elements");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % static_cast<unsigned>(size_of(operand.type)) != 0) {
     return invalid_argument(name + " is not aligned to its elements of " +
@@ -72,7 +73,8 @@ Status check_16_byte_rows(const Operand& operand) {
 
 Status check_tma_pitch(const Operand& operand) {
   if (operand.leading_dimension < kMaxPitchBytes / size_of(operand.type)) return {};
-  return unsupported(std::string(operand.leading_dimension_name) + " = " + std::to_string(operand.leading_dimension) +
+  return unsupported(std::string(operand.leading_dimension_name) + " = " +
+                     std::to_string(operand.leading_dimension) +
                      " is a row pitch of 2^40 bytes or more, which TMA cannot address");
 }
 
@@ -84,7 +86,8 @@ Status check_ladder_gemm(const GemmArgs& args, const std::string& ladder) {
   }
   HG_RETURN_IF_ERROR(check_gemm(args));
   if (args.b_layout != Layout::ColumnMajor) {
-    return unsupported("B is row-major, and the " + ladder + " takes it column-major, [N, K] with K contiguous");
+    return unsupported("B is row-major, and the " + ladder +
+                       " takes it column-major, [N, K] with K contiguous");
   }
   if (args.alpha != 1 || args.beta != 0) {
     return unsupported("the " + ladder + " computes A·B alone: alpha = 1 and beta = 0");
@@ -145,8 +148,9 @@ Status check_tma_gemm(const GemmArgs& args) {
 Status check_mma_gemm(const GemmArgs& args) {
   HG_RETURN_IF_ERROR(check_ladder_gemm(args, "Ampere ladder"));
   if (args.input_type == DataType::Float32 || args.output_type != args.input_type) {
-    return unsupported(std::string("versions 1 to 5 of the Ampere ladder multiply bf16 to bf16 or fp16 to fp16, not ") +
-                       to_string(args.input_type) + " to " + to_string(args.output_type));
+    return unsupported(
+        std::string("versions 1 to 5 of the Ampere ladder multiply bf16 to bf16 or fp16 to fp16, not ") +
+        to_string(args.input_type) + " to " + to_string(args.output_type));
   }
   return {};
 }

@@ -49,7 +49,8 @@ __device__ __forceinline__ float2 round_pair<float>(float first, float second) {
 /// Rounds kChunkElems neighbours to `T` and stores the first `valid` of them (none if negative). aligned: d is
 /// 16-byte aligned.
 template <typename T>
-__device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], T* d, int valid, bool aligned) {
+__device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], T* d, int valid,
+                                            bool aligned) {
   using Pair = typename PairOf<T>::Type;
   constexpr int kPairs = kChunkElems / 2;
   struct alignas(16) Chunk {
@@ -104,8 +105,8 @@ __device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float be
 /// [shape.m, shape.n] are not written. Threads: the whole warp.
 template <int kMmaTilesM, int kMmaTilesN, typename T>
 __device__ __forceinline__ void store_mma_accumulators(const float (&accum)[kMmaTilesM][kMmaTilesN][4], T* d,
-                                                       cuda::std::int64_t ldd, int m0, int n0, GemmShape shape,
-                                                       int lane) {
+                                                       cuda::std::int64_t ldd, int m0, int n0,
+                                                       GemmShape shape, int lane) {
   using Pair = typename PairOf<T>::Type;
 #pragma unroll
   for (int tile_m = 0; tile_m < kMmaTilesM; ++tile_m) {
@@ -142,8 +143,9 @@ struct GemmOutput {
 
 /// A chunk of D from `product`, at row, column; column is a multiple of kChunkElems and may lie beyond the edge.
 template <typename T>
-__device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunkElems], const GemmOutput& output,
-                                                   int row, int column, GemmShape shape) {
+__device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunkElems],
+                                                   const GemmOutput& output, int row, int column,
+                                                   GemmShape shape) {
   // Alignments are the launch's: all its threads take the same way but for the last columns.
   constexpr cuda::std::int64_t kVectorElems = 16 / int{sizeof(T)};
   const auto aligned = [](const void* pointer, cuda::std::int64_t leading_dimension) {

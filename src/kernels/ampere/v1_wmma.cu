@@ -36,8 +36,8 @@ struct Config {
 
 template <typename T>
 struct alignas(128) SharedStorage {
-  T a[Config::BLOCK_M * Config::BLOCK_K];  // [BLOCK_M, BLOCK_K] K-major
-  T b[Config::BLOCK_N * Config::BLOCK_K];  // [BLOCK_N, BLOCK_K] K-major
+  T a[Config::BLOCK_M * Config::BLOCK_K];                           // [BLOCK_M, BLOCK_K] K-major
+  T b[Config::BLOCK_N * Config::BLOCK_K];                           // [BLOCK_N, BLOCK_K] K-major
   float staging[Config::kNumWarps][Config::kMmaM * Config::kMmaN];  // a tile of accumulators on its way to D
 };
 
