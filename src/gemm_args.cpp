@@ -59,19 +59,45 @@ Status check_operand(const Operand& operand) {
   return {};
 }
 
-Status check_tma_operand(const Operand& operand) {
+Status check_16_byte_rows(const Operand& operand) {
   const std::string ld_name = operand.leading_dimension_name;
-  const std::string ld = std::to_string(operand.leading_dimension);
   if (operand.leading_dimension % kTmaAlignmentElems != 0) {
-    return unsupported(ld_name + " = " + ld +
+    return unsupported(ld_name + " = " + std::to_string(operand.leading_dimension) +
                        " is not a multiple of 8, so that not every row starts 16-byte aligned");
-  }
-  if (operand.leading_dimension >= kMaxPitchBytes / size_of(operand.type)) {
-    return unsupported(ld_name + " = " + ld +
-                       " is a row pitch of 2^40 bytes or more, which TMA cannot address");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % 16 != 0) {
     return unsupported(std::string(operand.name) + " is not 16-byte aligned");
+  }
+  return {};
+}
+
+Status check_tma_pitch(const Operand& operand) {
+  if (operand.leading_dimension < kMaxPitchBytes / size_of(operand.type)) return {};
+  return unsupported(std::string(operand.leading_dimension_name) + " = " +
+                     std::to_string(operand.leading_dimension) +
+                     " is a row pitch of 2^40 bytes or more, which TMA cannot address");
+}
+
+// What the ladders of tensor core kernels have in common but for the types. `ladder`: its name in a sentence.
+Status check_ladder_gemm(const GemmArgs& args, const std::string& ladder) {
+  const auto [m, n, k] = args.shape;
+  if (m < 1 || n < 1 || k < 1) {
+    return invalid_argument("M, N and K must be at least 1, not " + extents_text(args.shape));
+  }
+  HG_RETURN_IF_ERROR(check_gemm(args));
+  if (args.b_layout != Layout::ColumnMajor) {
+    return unsupported("B is row-major, and the " + ladder +
+                       " takes it column-major, [N, K] with K contiguous");
+  }
+  if (args.alpha != 1 || args.beta != 0) {
+    return unsupported("the " + ladder + " computes A·B alone: alpha = 1 and beta = 0");
+  }
+  if (k % kTmaAlignmentElems != 0) {
+    return unsupported("K = " + std::to_string(k) +
+                       " is not a multiple of 8, as the kernels of the ladder take it");
+  }
+  for (const Operand& operand : {a_of(args), b_of(args), d_of(args)}) {
+    HG_RETURN_IF_ERROR(check_16_byte_rows(operand));
   }
   return {};
 }
@@ -108,29 +134,25 @@ Status check_gemm(const GemmArgs& args) {
 }
 
 Status check_tma_gemm(const GemmArgs& args) {
-  const auto [m, n, k] = args.shape;
-  if (m < 1 || n < 1 || k < 1) {
-    return invalid_argument("M, N and K must be at least 1, not " + extents_text(args.shape));
-  }
-  HG_RETURN_IF_ERROR(check_gemm(args));
+  HG_RETURN_IF_ERROR(check_ladder_gemm(args, "Hopper ladder"));
   if (args.input_type != DataType::BFloat16 || args.output_type != DataType::BFloat16) {
     return unsupported(std::string("the Hopper ladder multiplies bf16 to bf16, not ") +
                        to_string(args.input_type) + " to " + to_string(args.output_type));
   }
-  if (args.b_layout != Layout::ColumnMajor) {
+  for (const Operand& operand : {a_of(args), b_of(args), d_of(args)}) {
+    HG_RETURN_IF_ERROR(check_tma_pitch(operand));
+  }
+  return {};
+}
+
+Status check_mma_gemm(const GemmArgs& args) {
+  HG_RETURN_IF_ERROR(check_ladder_gemm(args, "Ampere ladder"));
+  if (args.input_type == DataType::Float32 || args.output_type != args.input_type) {
     return unsupported(
-        "B is row-major, and the Hopper ladder takes it column-major, [N, K] with K contiguous");
+        std::string("versions 1 to 5 of the Ampere ladder multiply bf16 to bf16 or fp16 to fp16, not ") +
+        to_string(args.input_type) + " to " + to_string(args.output_type));
   }
-  if (args.alpha != 1 || args.beta != 0) {
-    return unsupported("the Hopper ladder computes A·B alone: alpha = 1 and beta = 0");
-  }
-  if (k % kTmaAlignmentElems != 0) {
-    return unsupported("K = " + std::to_string(k) +
-                       " is not a multiple of 8, as the kernels of the ladder take it");
-  }
-  HG_RETURN_IF_ERROR(check_tma_operand(a_of(args)));
-  HG_RETURN_IF_ERROR(check_tma_operand(b_of(args)));
-  return check_tma_operand(d_of(args));
+  return {};
 }
 
 }  // namespace hopper_gemm

@@ -70,6 +70,13 @@ Status check_gemm(const GemmArgs& args);
 /// dimension that is not a multiple of 8 elements, a base address that is not 16-byte aligned (PTX ISA "Tensors":
 /// TMA's addresses and pitches are multiples of 16 bytes), or a pitch of 2^40 bytes and more.
 Status check_tma_gemm(const GemmArgs& args);
+
+/// The checks that versions 1 to 5 of the Ampere ladder share.
+///
+/// InvalidArgument: as check_gemm, and an extent of 0.
+/// Unsupported: other than D = A·B with B column-major and all three of bf16 or all of fp16; K or a leading dimension
+/// that is not a multiple of 8 elements, or a base address that is not 16-byte aligned: cp.async moves 16 bytes.
+Status check_mma_gemm(const GemmArgs& args);
 #endif
 
 }  // namespace hopper_gemm
