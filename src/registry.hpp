@@ -10,6 +10,7 @@
 
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
+#include "hopper_gemm/tile_config.hpp"
 
 namespace hopper_gemm {
 
@@ -37,6 +38,14 @@ struct KernelTarget {
   Layout b_layout;
 };
 
+/// A kernel that is compiled for several configurations.
+struct TuningSpace {
+  std::span<const TileConfig> (*configs)();
+  /// As KernelInfo::launch, by one of `configs`. InvalidArgument: it is none of them. Unsupported: the GPU has too
+  /// little shared memory for it, or the operands are not aligned as the configuration needs it.
+  Status (*launch)(const TileConfig& config, const GemmArgs& args, cudaStream_t stream);
+};
+
 /// One rung of a ladder. `matmul`, the tests and the README all read the same table.
 struct KernelInfo {
   std::string_view version;  ///< what the user types: "1", "ampere.3"
@@ -50,10 +59,17 @@ struct KernelInfo {
   /// finds out where clusters run, for which it runs small kernels and waits for them, also while a stream
   /// captures (known_cluster_placement).
   Status (*launch)(const GemmArgs& args, cudaStream_t stream);
+  const TuningSpace* tuning = nullptr;  ///< null: there is one configuration
 };
 
 /// The Hopper ladder in ascending version order: bf16, wgmma.
 std::span<const KernelInfo> hopper_ladder();
+
+/// The ampere ladder: bf16 and fp16, mma.sync.
+std::span<const KernelInfo> ampere_ladder();
+
+/// The simt ladder: fp32 on CUDA cores.
+std::span<const KernelInfo> simt_ladder();
 
 /// Everything that has a version, in the order in which tables list it.
 std::span<const KernelInfo> all_kernels();
