@@ -596,8 +596,10 @@ __global__ void vector_loads(const float* in, float* out) {
       reinterpret_cast<const float4*>(in)[threadIdx.x % 16];
   __syncthreads();
   const float4 vector = reinterpret_cast<const float4*>(storage().words)[(threadIdx.x + 1) % 32];
+  const __nv_bfloat162 rounded = __float22bfloat162_rn(make_float2(fmaf(in[0], 2.0F, 1.0F), 1.0F));
   const uint4 bits = *reinterpret_cast<const uint4*>(storage().words);
-  __stcs(reinterpret_cast<float2*>(out) + threadIdx.x, make_float2(sum(vector), __uint_as_float(bits.x)));
+  __stcs(reinterpret_cast<float2*>(out) + threadIdx.x,
+         make_float2(sum(vector), __uint_as_float(bits.x) + __low2float(rounded)));
 }
 __global__ void vectors_without_a_barrier(const float* in, float* out) {
   if (threadIdx.x == 0)
