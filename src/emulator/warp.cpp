@@ -67,9 +67,9 @@ void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect
 template <typename Visit>
 void as_each_lane(Visit visit) {
   Thread* const last = current;
-  const int first = last->number / kWarpSize * kWarpSize;
+  Thread* const first = last - last->number % kWarpSize;
   for (int lane = 0; lane < kWarpSize; ++lane) {
-    current = &last->cta->threads[static_cast<std::size_t>(first + lane)];
+    current = first + lane;
     visit(static_cast<std::size_t>(lane));
   }
   current = last;
