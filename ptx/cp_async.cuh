@@ -19,7 +19,7 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// How much of the memory around the source the copy asks L2 to have ready: a hint, for which the bytes must be mapped.
+// How much of the memory around the source L2 is asked to fetch: a hint, and only of use to what is copied next.
 enum class L2Prefetch { None, B64, B128, B256 };
 
 // The text of one instruction differs by the prefetch size; operands are %0 the destination, %1 the source, %2 the size.

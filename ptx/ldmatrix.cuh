@@ -19,10 +19,10 @@ namespace ptx {
 
 /// ldmatrix.sync.aligned.m8n8.x1.shared.b16 — load one 8x8 matrix of 16-bit elements.
 /// PTX ISA "Warp-level Matrix Load Instruction: ldmatrix" #warp-level-matrix-instructions-ldmatrix; ISA 6.5, sm_75.
-/// row: 16-byte aligned; lane i gives the address of row i, for i below 8; the others' are not used. matrices: lane t gets
-/// elements 2 * (t % 4) and the next of row t / 4, the lower one in the lower half. Threads: the whole warp, converged,
-/// none of it exited. Orders: nothing, as other loads: who wrote the rows is waited for through a barrier (after a
-/// cp.async, its wait first), and an overwrite of them waits through one for this.
+/// row: 16-byte aligned; lane i gives the address of row i, for i below 8; the others' are not used, but must be valid on
+/// sm_75. matrices: lane t gets elements 2 * (t % 4) and the next of row t / 4, the lower one in the lower half. Threads:
+/// the whole warp, converged, none of it exited. Orders: nothing, as other loads: who wrote the rows is waited for through
+/// a barrier (after a cp.async, its wait first), and an overwrite of them waits through one for this.
 HG_PTX_INLINE void ldmatrix(uint32_t (&matrices)[1], SmemAddr row) {
   HG_PTX_SM_75(ldmatrix_x1, asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
                                          : "=r"(matrices[0])
@@ -33,7 +33,8 @@ HG_PTX_INLINE void ldmatrix(uint32_t (&matrices)[1], SmemAddr row) {
 /// ldmatrix.sync.aligned.m8n8.x2.shared.b16 — load two 8x8 matrices of 16-bit elements.
 /// PTX ISA "Warp-level Matrix Load Instruction: ldmatrix" #warp-level-matrix-instructions-ldmatrix; ISA 6.5, sm_75.
 /// row: 16-byte aligned; lane 8 * j + i gives the address of row i of matrix j, for j below 2; those of lanes 16 to 31 are
-/// not used. matrices: one register a matrix, as for x1. Threads: the whole warp, converged. Orders: as x1.
+/// not used, but must be valid on sm_75. matrices: one register a matrix, as for x1. Threads: the whole warp, converged.
+/// Orders: as x1.
 HG_PTX_INLINE void ldmatrix(uint32_t (&matrices)[2], SmemAddr row) {
   HG_PTX_SM_75(ldmatrix_x2, asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                                          : "=r"(matrices[0]), "=r"(matrices[1])

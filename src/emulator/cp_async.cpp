@@ -77,6 +77,7 @@ class Arrival : public AsyncWork {
       }
     }
     --barrier_.cta->async_arrivals;
+    barrier_.cta->async_arrival_clocks[component] = clock;
     mbarrier_async_arrival(barrier_.cta, barrier_.address);
     return true;
   }

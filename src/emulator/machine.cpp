@@ -145,6 +145,7 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
     cta->shared = shared_blocks_[static_cast<std::size_t>(rank)];
     std::memset(cta->shared, kUndefinedByte, shared_bytes_);
     cta->granules.resize((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes);
+    cta->readings.resize(cta->granules.size() * kWordsPerGranule);
     cta->threads.resize(threads);
     cta->warps.resize(warps);
     cta->warpgroups.resize(warpgroups);
@@ -329,9 +330,15 @@ void Machine::check_exit(Cta* cta) {
     fail(fmt::format("CTA {} ends while {} TMA copies may still write into its shared memory", cta->index.x,
                      cta->copies_in_flight));
   }
-  if (cta->async_arrivals > 0) {
-    fail(fmt::format("CTA {} ends while {} arrivals by cp.async.mbarrier.arrive are to come at its mbarriers",
-                     cta->index.x, cta->async_arrivals));
+  // One that came, but that nobody here waited for, comes too late in another schedule.
+  const auto waited_for = [cta](const auto& arrival) {
+    return std::any_of(cta->threads.begin(), cta->threads.end(),
+                       [&](const Thread& own) { return own.clock.knows(arrival.first, arrival.second); });
+  };
+  const auto& arrivals = cta->async_arrival_clocks;
+  if (cta->async_arrivals > 0 || !std::all_of(arrivals.begin(), arrivals.end(), waited_for)) {
+    fail(fmt::format("CTA {} ends, and nobody in it has waited for an arrival by cp.async.mbarrier.arrive",
+                     cta->index.x));
   }
   if (!cta->unread_stores.empty()) {
     fail(fmt::format(
@@ -476,9 +483,7 @@ void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, cons
   check_writes_are_known(cta, index, words, access);
   const Granule& granule = cta->granules[index];
   for_each_word(words, [&](std::uint32_t i) {
-    const auto readings = cta->readings.find(index * kWordsPerGranule + i);
-    if (readings == cta->readings.end()) return;
-    for (const Cta::Reading& reading : readings->second) {
+    for (const Cta::Reading& reading : cta->readings[index * kWordsPerGranule + i]) {
       if (current->clock.knows(reading.reader->component, reading.clock)) continue;
       machine.fail(fmt::format("{} shared memory at {:#x} that {} has read, and no barrier orders the two",
                                access, address_of(index) + i * kWordBytes, who(*reading.reader)));
@@ -505,7 +510,7 @@ void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
   Granule& granule = cta->granules[index];
   for_each_word(words, [&](std::uint32_t i) {
     granule.words[i] = {};
-    cta->readings.erase(index * kWordsPerGranule + i);
+    cta->readings[index * kWordsPerGranule + i].clear();
   });
   if (words != kAllWords) return;
   granule.fill_clock = 0;

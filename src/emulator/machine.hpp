@@ -269,6 +269,8 @@ struct Cta {
   int free_registers = 0;
   int copies_in_flight = 0;  ///< into its shared memory
   int async_arrivals = 0;    ///< of cp.async.mbarrier.arrive, at its mbarriers, to come
+  std::map<std::uint32_t, std::uint32_t>
+      async_arrival_clocks;  ///< of the last that came, by the mbarrier's component
   std::vector<std::shared_ptr<BulkStore>> unread_stores;
   WaitList waiting_for_registers;
   /// Who read a word since it was last written, and the reader's clock then.
@@ -276,7 +278,7 @@ struct Cta {
     Thread* reader;
     std::uint32_t clock;
   };
-  std::unordered_map<std::uint32_t, std::vector<Reading>> readings;  ///< by number of the word
+  std::vector<std::vector<Reading>> readings;  ///< by number of the word
   struct Arrival {
     const Thread* thread;
     std::uint32_t clock;

@@ -1,5 +1,6 @@
-// Sees every load and store of the kernels: the emulated sources are compiled with -fsanitize=thread, which calls one
-// of these functions before each, and nothing of ThreadSanitizer itself is linked.
+// Sees every load and store of the kernels: the emulated sources are compiled with -fsanitize=thread,alignment, which
+// calls one of these functions before each, and another one before each that is misaligned for its type. Nothing of the
+// sanitizers themselves is linked.
 
 #include <fmt/format.h>
 
@@ -72,6 +73,35 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
     current->pc = pc;
     check_global(pointer, bytes, kind == Access::Read ? "the kernel reads" : "the kernel writes");
   }
+}
+
+/// What the compiler says of an access that -fsanitize=alignment has found: of GCC and clang the same.
+struct AccessedType {
+  std::uint16_t kind;
+  std::uint16_t info;
+  char name[1];  ///< in quotes; longer than this
+};
+struct MisalignedAccess {
+  const char* file;
+  std::uint32_t line;
+  std::uint32_t column;
+  const AccessedType* type;
+  std::uint8_t log_alignment;
+  std::uint8_t kind;
+};
+
+void report_misaligned(const MisalignedAccess& misaligned, const void* pointer, const void* pc) {
+  if (current == nullptr) return;
+  current->pc = pc;
+  const Cta* const owner = shared_owner(pointer);
+  const std::string place =
+      owner == nullptr
+          ? fmt::format("{}", pointer)
+          : fmt::format("shared address {:#x}",
+                        kSharedWindow + (static_cast<const unsigned char*>(pointer) - owner->shared));
+  machine.fail(fmt::format("an access to a {} at {}, which is not {}-byte aligned",
+                           static_cast<const char*>(misaligned.type->name), place,
+                           1U << misaligned.log_alignment));
 }
 
 }  // namespace
@@ -162,6 +192,10 @@ void __tsan_read_range(void* pointer, unsigned long bytes) {
 void __tsan_write_range(void* pointer, unsigned long bytes) {
   hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::Write,
                                 __builtin_return_address(0));
+}
+void __ubsan_handle_type_mismatch_v1(void* access, void* pointer) {
+  hopper_gemm::emulator::report_misaligned(*static_cast<hopper_gemm::emulator::MisalignedAccess*>(access),
+                                           pointer, __builtin_return_address(0));
 }
 // Of std::shared_ptr and the like on the host's side of a kernel's file: kernels have no atomics.
 std::int32_t __tsan_atomic32_fetch_add(volatile void* counter, std::int32_t value, int) {

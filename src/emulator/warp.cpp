@@ -67,10 +67,10 @@ void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect
 template <typename Visit>
 void as_each_lane(Visit visit) {
   Thread* const last = current;
-  const auto first = static_cast<std::size_t>(last->number / kWarpSize * kWarpSize);
-  for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
-    current = &last->cta->threads[first + lane];
-    visit(lane);
+  Thread* const first = last - last->number % kWarpSize;
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    current = first + lane;
+    visit(static_cast<std::size_t>(lane));
   }
   current = last;
 }

@@ -5,6 +5,7 @@
 
 #include <vector_functions.h>
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -60,6 +61,10 @@ inline int __shfl_sync(unsigned mask, int value, int source_lane) {
   return static_cast<int>(::hopper_gemm::emulator::shuffle(mask, static_cast<unsigned>(value), source_lane));
 }
 [[noreturn]] inline void __trap() { ::hopper_gemm::emulator::trap("__trap() was called"); }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 // Ordinary loads and stores: the hints are for caches.
 template <typename T>
 T __ldg(const T* source) {
