@@ -95,6 +95,9 @@ __device__ __forceinline__ void store_d_vector(const Gemm& gemm, int row, int co
   }
 }
 
+/// `index`, or `last` where that is smaller.
+__device__ __forceinline__ int at_most(int index, int last) { return index < last ? index : last; }
+
 /// Four neighbours from shared memory to registers. source: 16-byte aligned.
 __device__ __forceinline__ void load_vector(const float* source, float* fragment) {
   const float4 vector = *reinterpret_cast<const float4*>(source);

@@ -12,9 +12,11 @@
 
 namespace hopper_gemm::simt::v8 {
 
+inline constexpr int kCopyK = 8;  // elements of a row of A, 32 bytes, that neighbouring threads copy
+inline constexpr int kMaxSharedBytes = 64 << 10;  // of a CTA: sm_75
+
 // A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same column: a
 // 16-byte load from shared memory takes two cycles instead of four where one or the other pair has one address.
-inline constexpr int kCopyK = 8;
 inline constexpr int kLanesM = 8;
 inline constexpr int kLanesN = 4;
 
@@ -34,10 +36,19 @@ HG_HOST_DEVICE constexpr const char* fault_of(const TileConfig& config) {
   if (config.block_m % config.warp_m != 0 || config.block_n % config.warp_n != 0) {
     return "the CTA's tile is not made of warps' tiles";
   }
-  if (config.block_k % kVectorElems != 0) return "a row of A's tile is not made of 16-byte vectors";
-  if (threads < 128 || threads > 256) return "a CTA has 128 to 256 threads, so that two or four fit an SM";
+  if (threads < 64 || threads > 256) return "a CTA has 64 to 256 threads";
   if (accumulators > 128) return "more than 128 accumulators leave no registers for anything else";
-  if (config.stages < 2) return "a stage is copied while another is multiplied";
+  if (config.block_k % kCopyK != 0 || config.block_m % (threads / kCopyK) != 0) {
+    return "the threads' copies do not divide A's tile";
+  }
+  if (threads % config.block_n != 0 || config.block_k % (threads * kVectorElems / config.block_n) != 0) {
+    return "the threads' copies do not divide B's tile";
+  }
+  if (config.stages < 2) return "one stage is filled while another is read";
+  if (config.stages * config.block_k * (config.block_m + kVectorElems + config.block_n) * int{sizeof(float)} >
+      kMaxSharedBytes) {
+    return "the stages do not fit in the shared memory of an SM";
+  }
   return nullptr;
 }
 
@@ -64,10 +75,15 @@ struct ConfigOf {
 };
 
 template <typename Config>
-struct alignas(16) SharedStorage {
+struct alignas(16) Stage {
   // K is the outer index. Padded, so that the 4 x 8 elements of A that a warp copies go to different banks.
-  float a[Config::kNumStages][Config::BLOCK_K][Config::BLOCK_M + kVectorElems];
-  float b[Config::kNumStages][Config::BLOCK_K][Config::BLOCK_N];
+  float a[Config::BLOCK_K][Config::BLOCK_M + kVectorElems];
+  float b[Config::BLOCK_K][Config::BLOCK_N];
+};
+
+template <typename Config>
+struct alignas(16) SharedStorage {
+  Stage<Config> stages[Config::kNumStages];
 };
 
 template <typename Config, bool kVector>
@@ -96,23 +112,25 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   const int copy_k = thread % kCopyK;
   const int copy_depth = thread / (Config::BLOCK_N / kCopyN);
   const int copy_col = thread % (Config::BLOCK_N / kCopyN) * kCopyN;
-  const float* source_a[Config::BLOCK_M / kCopyRows];
+  constexpr int kCopyRowsPerThread = Config::BLOCK_M / kCopyRows;
+  const float* source_a[kCopyRowsPerThread];
 #pragma unroll
-  for (int i = 0; i < Config::BLOCK_M / kCopyRows; ++i) {
-    const int row = min(first_row + copy_row + i * kCopyRows, gemm.shape.m - 1);
+  for (int i = 0; i < kCopyRowsPerThread; ++i) {
+    const int row = at_most(first_row + copy_row + i * kCopyRows, gemm.shape.m - 1);
     source_a[i] = gemm.a + row * gemm.lda + copy_k;
   }
-  const float* source_b = gemm.b + copy_depth * gemm.ldb + min(first_col + copy_col, gemm.shape.n - kCopyN);
+  const float* source_b =
+      gemm.b + copy_depth * gemm.ldb + at_most(first_col + copy_col, gemm.shape.n - kCopyN);
 
   // The first K block is the one that may be shorter, so that the others need no guards.
   const int first_depth = gemm.shape.k - (num_k_blocks - 1) * Config::BLOCK_K;
   const auto copy_first_k_block = [&] {
 #pragma unroll
-    for (int i = 0; i < Config::BLOCK_M / kCopyRows; ++i) {
+    for (int i = 0; i < kCopyRowsPerThread; ++i) {
 #pragma unroll
       for (int k = 0; k < Config::BLOCK_K; k += kCopyK) {
         const bool valid = copy_k + k < first_depth;
-        copy_async_or_zero<1>(&smem.a[0][copy_k + k][copy_row + i * kCopyRows],
+        copy_async_or_zero<1>(&smem.stages[0].a[copy_k + k][copy_row + i * kCopyRows],
                               valid ? source_a[i] + k : gemm.a, valid);
       }
       source_a[i] += first_depth;
@@ -120,23 +138,25 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
 #pragma unroll
     for (int k = 0; k < Config::BLOCK_K; k += kCopyDepth) {
       const bool valid = copy_depth + k < first_depth;
-      copy_async_or_zero<kCopyN>(&smem.b[0][copy_depth + k][copy_col],
+      copy_async_or_zero<kCopyN>(&smem.stages[0].b[copy_depth + k][copy_col],
                                  valid ? source_b + k * gemm.ldb : gemm.b, valid);
     }
     source_b += first_depth * gemm.ldb;
   };
-  const auto copy_k_block = [&](int stage) {
-#pragma unroll
-    for (int i = 0; i < Config::BLOCK_M / kCopyRows; ++i) {
-#pragma unroll
-      for (int k = 0; k < Config::BLOCK_K; k += kCopyK) {
-        copy_async<1>(&smem.a[stage][copy_k + k][copy_row + i * kCopyRows], source_a[i] + k);
-      }
-      source_a[i] += Config::BLOCK_K;
-    }
-#pragma unroll
-    for (int k = 0; k < Config::BLOCK_K; k += kCopyDepth) {
-      copy_async<kCopyN>(&smem.b[stage][copy_depth + k][copy_col], source_b);
+  // In steps, for them to be spread between the multiply-adds.
+  constexpr int kStepsPerRow = Config::BLOCK_K / kCopyK;
+  constexpr int kCopyStepsA = kCopyRowsPerThread * kStepsPerRow;
+  constexpr int kCopySteps = kCopyStepsA + Config::BLOCK_K / kCopyDepth;
+  constexpr int kCopySpan = 4;  // that many steps of k
+  const auto copy_step = [&](Stage<Config>& stage, int step) {
+    if (step < kCopyStepsA) {
+      const int i = step / kStepsPerRow;
+      const int k = step % kStepsPerRow * kCopyK;
+      copy_async<1>(&stage.a[copy_k + k][copy_row + i * kCopyRows], source_a[i] + k);
+      if (k + kCopyK == Config::BLOCK_K) source_a[i] += Config::BLOCK_K;
+    } else {
+      const int k = (step - kCopyStepsA) * kCopyDepth;
+      copy_async<kCopyN>(&stage.b[copy_depth + k][copy_col], source_b);
       source_b += kCopyDepth * gemm.ldb;
     }
   };
@@ -144,44 +164,55 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   float accum[Config::kAccumM][Config::kAccumN] = {};
   float fragment_a[2][Config::kAccumM];
   float fragment_b[2][Config::kAccumN];
-  const auto load_fragments = [&](int stage, int k) {
+  const auto load_fragments = [&](const Stage<Config>& stage, int k) {
 #pragma unroll
     for (int i = 0; i < Config::kAccumM; i += kVectorElems) {
-      load_vector(&smem.a[stage][k][thread_row + row_of(i)], &fragment_a[k % 2][i]);
+      load_vector(&stage.a[k][thread_row + row_of(i)], &fragment_a[k % 2][i]);
     }
 #pragma unroll
     for (int j = 0; j < Config::kAccumN; j += kVectorElems) {
-      load_vector(&smem.b[stage][k][thread_col + col_of(j)], &fragment_b[k % 2][j]);
+      load_vector(&stage.b[k][thread_col + col_of(j)], &fragment_b[k % 2][j]);
     }
   };
 
-  if (num_k_blocks > 0) copy_first_k_block();
-  copy_async_commit_group();
-#pragma unroll
-  for (int stage = 1; stage < Config::kNumStages - 1; ++stage) {
-    if (stage < num_k_blocks) copy_k_block(stage);
-    copy_async_commit_group();
-  }
-  copy_async_wait_group<Config::kNumStages - 2>();
-  __syncthreads();
+  Stage<Config>* stage = smem.stages;
+  Stage<Config>* copy_stage = smem.stages + Config::kNumStages - 1;
+  const auto advance = [&](Stage<Config>*& position) {
+    position = position == smem.stages + Config::kNumStages - 1 ? smem.stages : position + 1;
+  };
 
-  int stage = 0;
-  int copy_stage = Config::kNumStages - 1;
-  load_fragments(stage, 0);
+  if (num_k_blocks > 0) {
+    copy_first_k_block();
+    copy_async_commit_group();
+#pragma unroll
+    for (int k_block = 1; k_block < Config::kNumStages - 1; ++k_block) {
+#pragma unroll
+      for (int step = 0; step < kCopySteps; ++step) {
+        if (k_block < num_k_blocks) copy_step(smem.stages[k_block], step);
+      }
+      copy_async_commit_group();
+    }
+    copy_async_wait_group<Config::kNumStages - 2>();
+    __syncthreads();
+    load_fragments(*stage, 0);
+  }
   for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    const bool is_copying = k_block + Config::kNumStages - 1 < num_k_blocks;
 #pragma unroll
     for (int k = 0; k < Config::BLOCK_K; ++k) {
       if (k == Config::BLOCK_K - 1) {
         // The next K block has come, and all threads have read the last of this one.
         copy_async_wait_group<Config::kNumStages - 2>();
         __syncthreads();
-        stage = stage + 1 == Config::kNumStages ? 0 : stage + 1;
+        if (k_block + 1 < num_k_blocks) advance(stage);
       }
-      load_fragments(stage, (k + 1) % Config::BLOCK_K);
-      if (k == 0) {
-        if (k_block + Config::kNumStages - 1 < num_k_blocks) copy_k_block(copy_stage);
-        copy_async_commit_group();
-        copy_stage = copy_stage + 1 == Config::kNumStages ? 0 : copy_stage + 1;
+      load_fragments(*stage, (k + 1) % Config::BLOCK_K);
+      if (k < kCopySpan) {
+#pragma unroll
+        for (int step = 0; step < kCopySteps; ++step) {
+          if (is_copying && step * kCopySpan / kCopySteps == k) copy_step(*copy_stage, step);
+        }
+        if (k + 1 == kCopySpan) copy_async_commit_group();
       }
 #pragma unroll
       for (int i = 0; i < Config::kAccumM; ++i) {
@@ -189,6 +220,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
         for (int j = 0; j < Config::kAccumN; ++j) accum[i][j] += fragment_a[k % 2][i] * fragment_b[k % 2][j];
       }
     }
+    advance(copy_stage);
   }
 
 #pragma unroll
@@ -204,8 +236,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
 // Host side
 namespace {
 
-constexpr ConfigAxes kAxes = {.block_m = {128},
-                              .block_n = {128, 256},
+constexpr ConfigAxes kAxes = {.block_m = {64, 128},
+                              .block_n = {64, 128, 256},
                               .block_k = {8, 16},
                               .warp_m = {64},
                               .warp_n = {32, 64},
