@@ -208,11 +208,11 @@ __device__ __forceinline__ void load_fragments(Fragments<Config>& fragments,
   }
 }
 
-template <TileConfig kTile, typename T, int kCopyElems>
-__global__ void __launch_bounds__(Config<kTile, T, kCopyElems>::kNumThreads)
-    gemm_kernel(const T* a, cuda::std::int64_t lda, const T* b, cuda::std::int64_t ldb, GemmOutput output,
-                GemmShape shape) {
-  using Config = v6::Config<kTile, T, kCopyElems>;
+template <typename Config>
+__global__ void __launch_bounds__(Config::kNumThreads)
+    gemm_kernel(const typename Config::T* a, cuda::std::int64_t lda, const typename Config::T* b,
+                cuda::std::int64_t ldb, GemmOutput output, GemmShape shape) {
+  using T = typename Config::T;
   using LoaderA = TileLoader<Config, Config::BLOCK_M>;
   using LoaderB = TileLoader<Config, Config::BLOCK_N>;
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
@@ -325,7 +325,7 @@ Status launch_tile(const GemmArgs& args, cudaStream_t stream) {
     shape.k = 0;
     output.alpha = 0;
   }
-  return launch_kernel(gemm_kernel<kTile, T, kCopyElems>, tile_grid(shape, Config::BLOCK_M, Config::BLOCK_N),
+  return launch_kernel(gemm_kernel<Config>, tile_grid(shape, Config::BLOCK_M, Config::BLOCK_N),
                        Config::kNumThreads, sizeof(SharedStorage<Config>), stream,
                        static_cast<const T*>(args.a), args.lda, static_cast<const T*>(args.b), args.ldb,
                        output, shape);
