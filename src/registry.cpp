@@ -24,6 +24,7 @@ constexpr KernelTarget kSimt = {.compute_capability = {7, 5},
                                 .input_type = DataType::Float32,
                                 .b_layout = Layout::RowMajor};
 
+constexpr TuningSpace kAmpereGeneral = {ampere::v6::configs, ampere::v6::launch_config};
 constexpr TuningSpace kSimtWarpTiling = {simt::v7::configs, simt::v7::launch_config};
 constexpr TuningSpace kSimtCpAsync = {simt::v8::configs, simt::v8::launch_config};
 
@@ -69,6 +70,8 @@ constexpr std::array kKernels = {
                kAmpere, ampere::v4::can_implement, ampere::v4::launch},
     KernelInfo{"ampere.5", "multistage", "a ring of stages, and fragments loaded one step ahead", kAmpere,
                ampere::v5::can_implement, ampere::v5::launch},
+    KernelInfo{"ampere.6", "general", "any shape and alignment, tiles in bands for L2, a configuration for the shape",
+               kAmpere, ampere::v6::can_implement, ampere::v6::launch, &kAmpereGeneral},
 
     KernelInfo{"simt.1", "naive", "one thread an element, straight from global memory", kSimt,
                simt::v1::can_implement, simt::v1::launch},
@@ -89,7 +92,7 @@ constexpr std::array kKernels = {
 };
 
 constexpr std::size_t kHopperVersions = 11;
-constexpr std::size_t kAmpereVersions = 5;
+constexpr std::size_t kAmpereVersions = 6;
 constexpr std::size_t kSimtVersions = 8;
 
 }  // namespace

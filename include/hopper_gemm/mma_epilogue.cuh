@@ -8,6 +8,7 @@
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/host_device.hpp"
 
 namespace hopper_gemm {
 
@@ -165,10 +166,10 @@ __device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunk
 
 /// Floats between the rows of the staging buffer below: eight more than needed, so that the four rows that half a
 /// warp writes at a time lie in different banks.
-constexpr int staging_pitch(int columns) { return columns + 8; }
+HG_HOST_DEVICE constexpr int staging_pitch(int columns) { return columns + 8; }
 
 /// Floats of shared memory that store_scaled_accumulators() takes for each warp.
-constexpr int staging_elems(int columns) { return 16 * staging_pitch(columns); }
+HG_HOST_DEVICE constexpr int staging_elems(int columns) { return 16 * staging_pitch(columns); }
 
 /// Scales a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, adds beta * C, rounds
 /// and stores to row-major D, sixteen rows at a time through shared memory: lanes hold pairs and should store chunks.
