@@ -70,8 +70,9 @@ constexpr std::array kKernels = {
                kAmpere, ampere::v4::can_implement, ampere::v4::launch},
     KernelInfo{"ampere.5", "multistage", "a ring of stages, and fragments loaded one step ahead", kAmpere,
                ampere::v5::can_implement, ampere::v5::launch},
-    KernelInfo{"ampere.6", "general", "any shape and alignment, tiles in bands for L2, a configuration for the shape",
-               kAmpere, ampere::v6::can_implement, ampere::v6::launch, &kAmpereGeneral},
+    KernelInfo{"ampere.6", "general",
+               "any shape and alignment, tiles in bands for L2, a configuration for the shape", kAmpere,
+               ampere::v6::can_implement, ampere::v6::launch, &kAmpereGeneral},
 
     KernelInfo{"simt.1", "naive", "one thread an element, straight from global memory", kSimt,
                simt::v1::can_implement, simt::v1::launch},

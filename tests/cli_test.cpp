@@ -61,8 +61,8 @@ class FakeSession : public Session {
     const double flops = gemm_flops(request.problem.shape);
     contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
     contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
-    for (const KernelInfo* kernel : request.kernels) {
-      contestants_.push_back({.version = std::string(kernel->version), .variant = "", .flops = flops});
+    for (const SessionKernel& kernel : request.kernels) {
+      contestants_.push_back({.version = kernel.version, .variant = kernel.variant, .flops = flops});
     }
     contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
   }

@@ -52,8 +52,8 @@ class CudaSession : public Session {
     HG_RETURN_IF_ERROR(wait_with_watchdog(stream_.get(), hang_timeout_seconds(flops(), 1)));
     sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml);
     HG_RETURN_IF_ERROR(add_baseline());
-    for (const KernelInfo* kernel : request_.kernels) {
-      add({.version = std::string(kernel->version), .variant = "", .flops = flops()}, kernel->launch);
+    for (const SessionKernel& kernel : request_.kernels) {
+      add({.version = kernel.version, .variant = kernel.variant, .flops = flops()}, kernel.launch);
     }
     return has_ceiling(request_.problem, request_.device) ? add_ceiling() : Status();
   }
@@ -81,10 +81,11 @@ class CudaSession : public Session {
     for (std::size_t j = 0; j < indices.size(); ++j) {
       const std::size_t i = indices[j];
       (*verdicts)[i] = {reports[j].verified ? Verdict::Verified : Verdict::Wrong, reports[j].detail};
+      if (!refused[i]) continue;
       // Verification pads rows further than the benchmark does. A cublasLt algorithm chosen for the
       // benchmark's pitches may refuse those, which makes it neither wrong nor a lesser baseline.
-      if (refused[i] && contestants_[i].version == kBaselineVersion)
-        (*verdicts)[i].verdict = Verdict::NotChecked;
+      const bool is_baseline = contestants_[i].version == kBaselineVersion;
+      (*verdicts)[i].verdict = is_baseline ? Verdict::NotChecked : Verdict::Refused;
     }
     return {};
   }
@@ -117,7 +118,8 @@ class CudaSession : public Session {
 
   std::string display_name(std::size_t i) const {
     const SessionContestant& contestant = contestants_[i];
-    return contestant.variant.empty() ? "kernel " + contestant.version : contestant.variant;
+    if (contestant.version == kBaselineVersion) return contestant.variant;
+    return "kernel " + contestant.version + (contestant.variant.empty() ? "" : ", " + contestant.variant);
   }
 
   double flops() const { return gemm_flops(request_.problem.shape); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,11 +25,18 @@ inline constexpr std::string_view kBaselineName = "cublas";
 inline constexpr std::string_view kCeilingVersion = "ceiling";
 inline constexpr std::string_view kCeilingName = "wgmma_ceiling";
 
+/// A kernel of the registry, or one configuration of it, as a contestant.
+struct SessionKernel {
+  std::string version;
+  std::string variant;  ///< which configuration; empty: as the kernel chooses
+  std::function<Status(const GemmArgs&, cudaStream_t)> launch;
+};
+
 /// What is measured of one problem: these kernels, always the baseline, and the ceiling where there is one.
 struct SessionRequest {
   GemmProblem problem;
   DeviceInfo device;
-  std::vector<const KernelInfo*> kernels;
+  std::vector<SessionKernel> kernels;
   DataKind data = DataKind::Normal;
   std::uint64_t seed = 0;
   const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power
@@ -40,7 +48,7 @@ bool has_ceiling(const GemmProblem& problem, const DeviceInfo& device);
 /// One contestant of a session. The baseline has two, which share its version.
 struct SessionContestant {
   std::string version;
-  std::string variant;     ///< "cublasLt #3"; empty for kernels
+  std::string variant;     ///< "cublasLt #3", or SessionKernel's
   double flops = 0;        ///< per launch
   bool verifiable = true;  ///< false for the ceiling, which computes no product
 };
@@ -50,6 +58,7 @@ enum class Verdict {
   NotChecked,
   Verified,
   Wrong,
+  Refused,  ///< it does not run here: the GPU has too little shared memory for it, say
 };
 
 struct ContestantVerdict {

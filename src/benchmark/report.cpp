@@ -31,6 +31,7 @@ std::string_view verdict_text(Verdict verdict) {
     case Verdict::NotChecked: return "-";
     case Verdict::Verified: return "yes";
     case Verdict::Wrong: return "WRONG";
+    case Verdict::Refused: return "-";
   }
   return "";
 }
@@ -40,6 +41,7 @@ std::string_view verdict_field(Verdict verdict) {
     case Verdict::NotChecked: return "unchecked";
     case Verdict::Verified: return "yes";
     case Verdict::Wrong: return "no";
+    case Verdict::Refused: return "unchecked";
   }
   return "";
 }

@@ -32,6 +32,7 @@ struct ResultRow {
   std::string version;
   std::string name;
   std::string idea;
+  std::string variant;                 ///< which configuration; empty: as the kernel chooses
   DataType type = DataType::BFloat16;  ///< of A and B
   GemmShape shape{};
   Mode mode = Mode::Burst;

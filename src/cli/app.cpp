@@ -7,6 +7,8 @@
 #include <array>
 #include <cctype>
 #include <ctime>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
+#include "benchmark/tuning.hpp"
 #include "cli/emulated_run.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -143,6 +146,7 @@ class Run {
     }
     const DeviceInfo& device = info_.device;
     HG_RETURN_IF_ERROR(check_any_can_run(options_));
+    HG_RETURN_IF_ERROR(read_configs());
     for (const KernelGroup& group : groups_) {
       for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
         HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
@@ -174,7 +178,8 @@ class Run {
   }
   Status write_json() const {
     if (json_file_.empty() || rows_.empty()) return {};
-    return write_file("--json", json_file_, json_report(info_, rows_));
+    const std::string json = options_.tune ? tuned_json(info_, best_) : json_report(info_, rows_);
+    return write_file("--json", json_file_, json);
   }
 
   /// Some kernel was wrong, hung or crashed.
@@ -220,9 +225,71 @@ class Run {
                            .seed = options_.seed,
                            .nvml = nvml_.get()};
     for (const KernelInfo* kernel : group.kernels) {
-      if (refusal_of(*kernel, group.problem).ok()) request.kernels.push_back(kernel);
+      if (!refusal_of(*kernel, group.problem).ok()) continue;
+      const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
+      if (configs.empty()) request.kernels.push_back({std::string(kernel->version), "", kernel->launch});
+      for (const TileConfig& config : configs) {
+        request.kernels.push_back(
+            {std::string(kernel->version), to_string(config),
+             [tuning = kernel->tuning, config](const GemmArgs& args, cudaStream_t stream) {
+               return tuning->launch(config, args, stream);
+             }});
+      }
     }
     return request;
+  }
+
+  /// Those that were asked for; none: the kernel chooses.
+  std::vector<TileConfig> configs_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    if (options_.tune) return {kernel.tuning->configs().begin(), kernel.tuning->configs().end()};
+    std::vector<TileConfig> configs;
+    for (const TunedConfig& tuned : tuned_) {
+      if (tuned.version == kernel.version && tuned.type == problem.input_type &&
+          tuned.shape == problem.shape) {
+        configs.push_back(tuned.config);
+      }
+    }
+    return configs;
+  }
+
+  /// Reads --config. Each configuration must be one that its kernel has, and one at least must be of use.
+  Status read_configs() {
+    const std::string& path = options_.config_path;
+    if (path.empty()) return {};
+    std::ifstream file(path);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (!file) {
+      return invalid_argument(fmt::format(
+          "--config cannot read '{}'; type the name of a file that `matmul tune` wrote by --json", path));
+    }
+    HG_RETURN_IF_ERROR(parse_tuned_json(path, text, &tuned_));
+    bool used = false;
+    for (const KernelGroup& group : groups_) {
+      for (const KernelInfo* kernel : group.kernels) {
+        for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+          for (const TileConfig& config : configs_of(*kernel, at(group.problem, shape))) {
+            HG_RETURN_IF_ERROR(check_config(path, *kernel, config));
+            used = true;
+          }
+        }
+      }
+    }
+    if (used) return {};
+    return invalid_argument(fmt::format(
+        "'{}' holds no configuration for any version, type and shape that this is to run; type `matmul "
+        "tune` with the same --shape first, or leave --config out",
+        path));
+  }
+
+  static Status check_config(const std::string& path, const KernelInfo& kernel, const TileConfig& config) {
+    if (kernel.tuning != nullptr) {
+      const std::span<const TileConfig> configs = kernel.tuning->configs();
+      if (std::find(configs.begin(), configs.end(), config) != configs.end()) return {};
+    }
+    return invalid_argument(fmt::format(
+        "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `matmul tune {}` to see "
+        "what there is",
+        path, to_string(config), kernel.version, kernel.name, kernel.version));
   }
 
   Status measure_shape(const KernelGroup& group) {
@@ -250,7 +317,8 @@ class Run {
     }
     std::vector<std::size_t> sound;
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
-      if (verdicts[i].verdict != Verdict::Wrong) sound.push_back(i);
+      if (verdicts[i].verdict != Verdict::Wrong && verdicts[i].verdict != Verdict::Refused)
+        sound.push_back(i);
     }
     HG_RETURN_IF_ERROR(session.prepare(sound));
     for (const Mode mode : options_.modes)
@@ -278,6 +346,7 @@ class Run {
     std::vector<ResultRow> rows = empty_rows(group, mode);
     for (ResultRow& row : rows) fill_in(session.contestants(), verdicts, of_contestant, &row);
     relate_to_baselines(rows);
+    if (options_.tune) rank(group, rows);
     print(rows);
     rows_.insert(rows_.end(), rows.begin(), rows.end());
     return {};
@@ -287,11 +356,12 @@ class Run {
   std::vector<ResultRow> empty_rows(const KernelGroup& group, Mode mode) const {
     std::vector<ResultRow> rows;
     const auto add = [&](std::string_view version, std::string_view name, std::string_view idea,
-                         const Status& refusal) {
+                         const Status& refusal, const std::string& variant = "") {
       ResultRow row;
       row.version = version;
       row.name = name;
       row.idea = idea;
+      row.variant = variant;
       row.type = group.problem.input_type;
       row.shape = group.problem.shape;
       row.mode = mode;
@@ -301,10 +371,36 @@ class Run {
     const bool single = group.problem.input_type == DataType::Float32;
     add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, {});
     for (const KernelInfo* kernel : group.kernels) {
-      add(kernel->version, kernel->name, kernel->idea, refusal_of(*kernel, group.problem));
+      const Status refusal = refusal_of(*kernel, group.problem);
+      const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
+      if (configs.empty() || !refusal.ok()) add(kernel->version, kernel->name, kernel->idea, refusal);
+      if (!refusal.ok()) continue;
+      for (const TileConfig& config : configs) {
+        add(kernel->version, kernel->name, kernel->idea, {}, to_string(config));
+      }
     }
     if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
     return rows;
+  }
+
+  /// Puts the fastest first, and notes it for the file if this is the mode that chooses.
+  void rank(const KernelGroup& group, std::span<ResultRow> rows) {
+    std::stable_sort(rows.begin(), rows.end(), [](const ResultRow& x, const ResultRow& y) {
+      return x.tflops().value_or(0) > y.tflops().value_or(0);
+    });
+    if (rows.front().mode != options_.modes.front()) return;
+    for (const KernelInfo* kernel : group.kernels) {
+      const auto best = std::find_if(rows.begin(), rows.end(), [&](const ResultRow& row) {
+        return row.version == kernel->version && row.measurement.has_value();
+      });
+      if (best == rows.end()) continue;
+      for (const TileConfig& config : kernel->tuning->configs()) {
+        if (to_string(config) != best->variant) continue;
+        best->note += "; the best";
+        best_.push_back(
+            {best->version, group.problem.input_type, group.problem.shape, config, *best->tflops()});
+      }
+    }
   }
 
   /// Gives a row the result of its version's contestant: of its fastest one, where it has several. Those that
@@ -320,8 +416,12 @@ class Run {
       return contestants[i].variant + (both ? ": " : "") + verdicts[i].detail;
     };
     std::optional<std::size_t> kept;
+    const auto is_of_row = [&](std::size_t i) {
+      return contestants[i].version == row->version &&
+             (row->variant.empty() || contestants[i].variant == row->variant);
+    };
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      if (contestants[i].version == row->version && (!kept || seconds(i) < seconds(*kept))) kept = i;
+      if (is_of_row(i) && (!kept || seconds(i) < seconds(*kept))) kept = i;
     }
     if (!kept) return;
     row->flops = contestants[*kept].flops;
@@ -329,8 +429,8 @@ class Run {
     row->verdict = verdicts[*kept].verdict;
     row->note = note(*kept);
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      const bool is_other = contestants[i].version == row->version && i != *kept;
-      if (is_other && verdicts[i].verdict == Verdict::Wrong) row->note += "; WRONG: " + note(i);
+      if (is_of_row(i) && i != *kept && verdicts[i].verdict == Verdict::Wrong)
+        row->note += "; WRONG: " + note(i);
     }
   }
 
@@ -346,6 +446,8 @@ class Run {
   Progress& progress_;
   RunInfo info_;
   std::vector<KernelGroup> groups_;
+  std::vector<TunedConfig> tuned_;  // from --config
+  std::vector<TunedConfig> best_;   // of tune
   std::unique_ptr<Nvml> nvml_;
   std::string csv_file_;  // empty: none
   std::string json_file_;

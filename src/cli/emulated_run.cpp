@@ -334,6 +334,11 @@ Status EmulatedRun::check(std::span<const KernelInfo> kernels) {
 
 Status EmulatedRun::check_arguments() const {
   const std::string why = reason_.empty() ? "" : fmt::format(", since {}", reason_);
+  if (options_.tune) {
+    return invalid_argument(fmt::format(
+        "tune measures speed, but this is to run on the emulator{}; leave tune out, which verifies {}", why,
+        options_.kernels.front()->version));
+  }
   if (!options_.gpu_versions.empty()) {
     return invalid_argument(
         fmt::format("version {} is no kernel of the ladder and runs on a GPU only, but this is to run on "

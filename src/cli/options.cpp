@@ -16,7 +16,7 @@ namespace hopper_gemm {
 namespace {
 
 // What only a GPU gives, and what only the emulator has.
-constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv", "--json"};
+constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv", "--json", "--config"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 
 // Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
@@ -27,7 +27,8 @@ candidates; numbers are the Hopper ladder, ampere.1 and simt.1 begin the two
 others; ranges are written 4-8 or ampere.2-4, whole ladders hopper, ampere and
 simt; best is what the library chooses; ceiling is wgmma without any loads, the
 speed of light on this GPU at this moment; all is everything. 0 and ceiling are
-always measured too, for the percentages.
+always measured too, for the percentages. tune measures every configuration of
+kernels that have several, such as ampere.6, and names the best.
 
 Method on a GPU: every version is first verified against an fp64 product. Then
 all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
@@ -64,10 +65,13 @@ struct RawOptions {
   bool no_verify = false;
   std::string csv_path;
   std::string json_path;
+  std::string config_path;
   std::string device;
   std::string seeds;
   std::string trace_path;
 };
+
+constexpr std::string_view kTune = "tune";
 
 // Given twice, see check_values.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -76,7 +80,7 @@ void declare(CLI::App& app, RawOptions& raw) {
   app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
   app.add_option("kernel_version", raw.versions,
-                 "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling")
+                 "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling; tune before versions")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
@@ -108,7 +112,9 @@ void declare(CLI::App& app, RawOptions& raw) {
   add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch there");
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "write the results to this file too");
-  add("--json", "FILE", raw.json_path, "the same as JSON, with every sample");
+  add("--json", "FILE", raw.json_path,
+      "the same as JSON, with every sample; of tune, the\nbest configurations");
+  add("--config", "FILE", raw.config_path, "run the configurations that tune wrote there");
   app.footer(std::string(kFooter));
 }
 
@@ -277,6 +283,28 @@ class Selection {
   std::vector<std::string> gpu_versions_;
 };
 
+/// What `matmul tune` takes.
+Status check_tunable(std::span<const KernelInfo> kernels, const Options& options) {
+  std::string tunable;
+  for (const KernelInfo& kernel : kernels) {
+    if (kernel.tuning != nullptr) tunable += fmt::format("{}{}", tunable.empty() ? "" : ", ", kernel.version);
+  }
+  std::vector<std::string> others = options.gpu_versions;
+  for (const KernelInfo* kernel : options.kernels) {
+    if (kernel->tuning == nullptr) others.emplace_back(kernel->version);
+  }
+  if (!others.empty()) {
+    return invalid_argument(
+        fmt::format("tune was given version {}, which has one configuration; those with several are {}",
+                    others.front(), tunable));
+  }
+  if (options.kernels.empty()) {
+    return invalid_argument(fmt::format("tune was given no version; type for example `matmul tune {}`",
+                                        tunable.substr(0, tunable.find(','))));
+  }
+  return {};
+}
+
 Status read_versions(const CLI::App& app, const std::vector<std::string>& versions,
                      std::span<const KernelInfo> kernels, Options* options) {
   if (versions.empty()) {
@@ -295,13 +323,17 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
   }
   Selection selection(kernels);
   for (const std::string& version : versions) {
+    if (version == kTune && &version == &versions.front()) {
+      options->tune = true;
+      continue;
+    }
     if (version == "list") {
       return invalid_argument("list was given together with versions to run; type `matmul list` alone");
     }
     HG_RETURN_IF_ERROR(selection.add(version));
   }
   selection.store(options);
-  return {};
+  return options->tune ? check_tunable(kernels, *options) : Status();
 }
 
 Status read_shapes(const RawOptions& raw, std::vector<GemmShape>* shapes) {
@@ -434,6 +466,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   options->verify = !raw.no_verify;
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
+  options->config_path = raw.config_path;
   options->trace_path = raw.trace_path;
   return {};
 }
