@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
 
   float accum = 0;
   for (int k = 0; k < gemm.shape.k; ++k) accum += load_a(gemm, row, k) * load_b(gemm, k, col);
-  store_d(gemm, row, col, accum);
+  store_d(gemm, row, col, 0, accum);
 }
 
 // Host side

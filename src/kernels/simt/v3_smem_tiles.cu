@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
     __syncthreads();
   }
 
-  store_d(gemm, first_row + thread_row, first_col + thread_col, accum);
+  store_d(gemm, first_row + thread_row, first_col + thread_col, 0, accum);
 }
 
 // Host side

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
 
 #pragma unroll
   for (int i = 0; i < Config::kThreadM; ++i) {
-    store_d(gemm, first_row + thread_row + i, first_col + thread_col, accum[i]);
+    store_d(gemm, first_row + thread_row + i, first_col + thread_col, 0, accum[i]);
   }
 }
 

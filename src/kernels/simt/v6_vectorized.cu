@@ -31,7 +31,7 @@ struct alignas(16) SharedStorage {
 };
 
 template <bool kVector>
-__global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm) {
+__global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);
   const int tiles_n = ceil_div(gemm.shape.n, Config::BLOCK_N);
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm)
     }
     __syncthreads();
 
-#pragma unroll
+    // Unrolled further, the loads of later steps would take the registers that 64 accumulators leave of 128.
+#pragma unroll 2
     for (int k = 0; k < Config::BLOCK_K; ++k) {
       float fragment_a[Config::kThreadM];
       float fragment_b[Config::kThreadN];
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm)
   for (int i = 0; i < Config::kThreadM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kThreadN; j += kVectorElems) {
-      store_d_vector<kVector>(gemm, first_row + thread_row + i, first_col + thread_col + j, &accum[i][j]);
+      store_d_vector<kVector>(gemm, first_row + thread_row + i, first_col + thread_col, j, &accum[i][j]);
     }
   }
 }
