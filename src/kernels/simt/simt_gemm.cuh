@@ -67,9 +67,9 @@ __device__ __forceinline__ float4 load_b_vector(const Gemm& gemm, int k, int col
   }
 }
 
-/// Makes an element of D of its sum over K: the one `offset` behind (row, col) in its row. Outside of D it does
-/// nothing. With the offset a constant, the elements of a row share an address; ptxas would otherwise keep one for
-/// each column.
+/// Makes an element of D of its sum over K: the one `offset` behind (row, col) in its row. Outside of D it
+/// does nothing. With the offset a constant, the elements of a row share an address; ptxas would otherwise
+/// keep one for each column.
 __device__ __forceinline__ void store_d(const Gemm& gemm, int row, int col, int offset, float sum) {
   if (row >= gemm.shape.m || col + offset >= gemm.shape.n) return;
   float result = gemm.alpha * sum;

@@ -1,9 +1,10 @@
-// simt.v6 vectorized   prev: simt.v5   Change: 16-byte loads and stores, A transposed on its way to shared memory
-// Why: an instruction that moves 16 bytes does the work of four. Along B's and D's rows the four elements lie side
-//   by side already; for A's fragment, a column, the tile must be transposed, which its store into shared
-//   memory does at no cost. Where the operands do not consist of aligned vectors, a second instance of the
-//   kernel copies element by element.
-// Expected: 64 multiply-adds for 4 loads from shared memory instead of 16. The loads of B still conflict, in pairs.
+// simt.v6 vectorized   prev: simt.v5   Change: 16-byte loads and stores, A transposed in shared memory
+// Why: an instruction that moves 16 bytes does the work of four. Along B's and D's rows the four elements lie
+//   side by side already; for A's fragment, a column, the tile must be transposed, which its store into
+//   shared memory does at no cost. Where the operands do not consist of aligned vectors, a second instance of
+//   the kernel copies element by element.
+// Expected: 64 multiply-adds for 4 loads from shared memory instead of 16. The loads of B still conflict, in
+//   pairs.
 // Measured: TBD
 // Limits: none.
 
@@ -25,7 +26,8 @@ struct Config {
 };
 
 struct alignas(16) SharedStorage {
-  // K is the outer index. Padded, so that the two halves of a row of A that a warp stores lie in different banks.
+  // K is the outer index. Padded, so that the two halves of a row of A that a warp stores lie in different
+  // banks.
   float a[Config::BLOCK_K][Config::BLOCK_M + kVectorElems];
   float b[Config::BLOCK_K][Config::BLOCK_N];
 };

@@ -1,13 +1,14 @@
 // simt.v8 cp_async   prev: simt.v7   Change: cp.async fills one stage while another is multiplied
-// Why: in v7 all warps wait for global memory, then for each other, twice a K block. cp.async copies the next K
-//   block into another stage, with no register in between, while this one is multiplied; fragments are loaded
-//   a step ahead in the same way, so that one barrier a K block is left. A is transposed by copies of 4 bytes:
-//   8 neighbours of 4 rows a warp, whole sectors of global memory and 32 different banks.
-// Expected: bound by the rate of multiply-adds. With 128 accumulators a thread they are 92 % of the main loop's
-//   instructions (sm_90: 2048 of 2229 in a K block of 16; 96 load fragments, 12 copy).
+// Why: in v7 all warps wait for global memory, then for each other, twice a K block. cp.async copies the next
+//   K block into another stage, with no register in between, while this one is multiplied; fragments are
+//   loaded a step ahead in the same way, so that one barrier a K block is left. A is transposed by copies of
+//   4 bytes: 8 neighbours of 4 rows a warp, whole sectors of global memory and 32 different banks.
+// Expected: bound by the rate of multiply-adds. With 128 accumulators a thread they are 92 % of the main
+//   loop's instructions (sm_90: 2048 of 2229 in a K block of 16; 96 load fragments, 12 copy).
 // Measured: TBD
 // Limits: none. Before sm_80, which has no cp.async, the copies go through registers.
-// Diff: the copies are a thread's own part of the work now, set up once, where v7 has two loops over the tile.
+// Diff: the copies are a thread's own part of the work now, set up once, where v7 has two loops over the
+//   tile.
 
 #include "hopper_gemm/copy_async.cuh"
 #include "hopper_gemm/device_common.cuh"
@@ -23,8 +24,9 @@ namespace hopper_gemm::simt::v8 {
 inline constexpr int kCopyK = 8;  // elements of a row of A, 32 bytes, that neighbouring threads copy
 inline constexpr int kMaxSharedBytes = 64 << 10;  // of a CTA: sm_75
 
-// A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same column: a
-// 16-byte load from shared memory takes two cycles instead of four where one or the other pair has one address.
+// A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same
+// column: a 16-byte load from shared memory takes two cycles instead of four where one or the other pair has
+// one address.
 inline constexpr int kLanesM = 8;
 inline constexpr int kLanesN = 4;
 
@@ -51,6 +53,9 @@ HG_HOST_DEVICE constexpr const char* fault_of(const TileConfig& config) {
   }
   if (threads % config.block_n != 0 || config.block_k % (threads * kVectorElems / config.block_n) != 0) {
     return "the threads' copies do not divide B's tile";
+  }
+  if (config.block_n > 2 * config.block_m) {
+    return "the copies of so wide a tile take registers that are not left on sm_86";
   }
   if (config.stages < 2) return "one stage is filled while another is read";
   if (config.stages * config.block_k * (config.block_m + kVectorElems + config.block_n) * int{sizeof(float)} >
@@ -111,8 +116,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   const auto col_of = [](int j) { return j / Config::kThreadN * Config::kPatchN + j % Config::kThreadN; };
 
   // What the thread copies of each K block: single elements of A, which lie transposed in shared memory, and
-  // vectors or elements of B. Rows and columns outside of A and B are replaced by the last ones, since what comes
-  // of them is not stored.
+  // vectors or elements of B. Rows and columns outside of A and B are replaced by the last ones, since what
+  // comes of them is not stored.
   constexpr int kCopyN = kVector ? kVectorElems : 1;
   constexpr int kCopyRows = Config::kNumThreads / kCopyK;                     // of A, in a step
   constexpr int kCopyDepth = Config::kNumThreads * kCopyN / Config::BLOCK_N;  // of B, in a step
