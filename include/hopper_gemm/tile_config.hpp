@@ -15,7 +15,9 @@ struct TileConfig {
   int stages;
   int band_m;  ///< rows of tiles that the grid walks through together, for L2; 1: row by row
 
+#ifndef __CUDACC_RTC__  // which refuses host functions, and this cannot be marked as one for both sides
   friend constexpr bool operator==(const TileConfig&, const TileConfig&) = default;
+#endif
 };
 
 }  // namespace hopper_gemm
