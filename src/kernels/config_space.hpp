@@ -24,8 +24,7 @@ struct ConfigAxis {
   std::size_t size;
 };
 
-/// A tuning space as data. Its points are the cartesian product of the axes, the last of them changing
-/// fastest.
+/// A tuning space as data. Its points are the cartesian product of the axes, the last of them changing fastest.
 struct ConfigAxes {
   ConfigAxis block_m;
   ConfigAxis block_n;
@@ -63,8 +62,8 @@ constexpr TileConfig point_of(const ConfigAxes& axes, std::size_t index) {
   return config;
 }
 
-/// The points of a space that a kernel can be compiled for: those of which kFaultOf, given the TileConfig,
-/// says nullptr. A std::array<TileConfig, how many>.
+/// The points of a space that a kernel can be compiled for: those of which kFaultOf, given the TileConfig, says
+/// nullptr. A std::array<TileConfig, how many>.
 template <ConfigAxes kAxes, auto kFaultOf>
 consteval auto valid_configs() {
   constexpr auto is_valid = [](std::size_t index) { return kFaultOf(point_of(kAxes, index)) == nullptr; };
