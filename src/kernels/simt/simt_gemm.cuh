@@ -67,31 +67,34 @@ __device__ __forceinline__ float4 load_b_vector(const Gemm& gemm, int k, int col
   }
 }
 
-/// Makes an element of D of its sum over K. Outside of D it does nothing.
-__device__ __forceinline__ void store_d(const Gemm& gemm, int row, int col, float sum) {
-  if (row >= gemm.shape.m || col >= gemm.shape.n) return;
+/// Makes an element of D of its sum over K: the one `offset` behind (row, col) in its row. Outside of D it
+/// does nothing. With the offset a constant, the elements of a row share an address; ptxas would otherwise
+/// keep one for each column.
+__device__ __forceinline__ void store_d(const Gemm& gemm, int row, int col, int offset, float sum) {
+  if (row >= gemm.shape.m || col + offset >= gemm.shape.n) return;
   float result = gemm.alpha * sum;
-  if (gemm.beta != 0) result += gemm.beta * gemm.c[row * gemm.ldc + col];
-  gemm.d[row * gemm.ldd + col] = result;
+  if (gemm.beta != 0) result += gemm.beta * (gemm.c + row * gemm.ldc + col)[offset];
+  (gemm.d + row * gemm.ldd + col)[offset] = result;
 }
 
-/// The same for four neighbours in a row. kVector: C and D hold whole vectors, and col is the start of one.
+/// The same for four neighbours. kVector: C and D hold whole vectors, and these are one.
 template <bool kVector>
-__device__ __forceinline__ void store_d_vector(const Gemm& gemm, int row, int col, const float* sums) {
+__device__ __forceinline__ void store_d_vector(const Gemm& gemm, int row, int col, int offset,
+                                               const float* sums) {
   if constexpr (kVector) {
-    if (row >= gemm.shape.m || col >= gemm.shape.n) return;
+    if (row >= gemm.shape.m || col + offset >= gemm.shape.n) return;
     float4 result = {gemm.alpha * sums[0], gemm.alpha * sums[1], gemm.alpha * sums[2], gemm.alpha * sums[3]};
     if (gemm.beta != 0) {
-      const float4 c = *reinterpret_cast<const float4*>(gemm.c + row * gemm.ldc + col);
+      const float4 c = *reinterpret_cast<const float4*>(gemm.c + row * gemm.ldc + col + offset);
       result.x += gemm.beta * c.x;
       result.y += gemm.beta * c.y;
       result.z += gemm.beta * c.z;
       result.w += gemm.beta * c.w;
     }
-    *reinterpret_cast<float4*>(gemm.d + row * gemm.ldd + col) = result;
+    *reinterpret_cast<float4*>(gemm.d + row * gemm.ldd + col + offset) = result;
   } else {
 #pragma unroll
-    for (int i = 0; i < kVectorElems; ++i) store_d(gemm, row, col + i, sums[i]);
+    for (int i = 0; i < kVectorElems; ++i) store_d(gemm, row, col, offset + i, sums[i]);
   }
 }
 

@@ -1,8 +1,8 @@
 // simt.v1 naive   prev: none   Change: the starting point of the simt ladder
-// Why: what one writes first. Each thread computes one element of D from a row of A and a column of B, straight
-//   from global memory, and threads are numbered as matrices are in mathematics, down the rows.
-// Expected: a few per cent of what the CUDA cores can do. The 32 threads of a warp are in 32 rows of D, so that
-//   every load of A, and the store of D, touches 32 cache lines for 4 bytes of each.
+// Why: what one writes first. Each thread computes one element of D from a row of A and a column of B,
+//   straight from global memory, and threads are numbered as matrices are in mathematics, down the rows.
+// Expected: a few per cent of what the CUDA cores can do. The 32 threads of a warp are in 32 rows of D, so
+//   that every load of A, and the store of D, touches 32 cache lines for 4 bytes of each.
 // Measured: TBD
 // Limits: none.
 
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
 
   float accum = 0;
   for (int k = 0; k < gemm.shape.k; ++k) accum += load_a(gemm, row, k) * load_b(gemm, k, col);
-  store_d(gemm, row, col, accum);
+  store_d(gemm, row, col, 0, accum);
 }
 
 // Host side

@@ -1,6 +1,7 @@
 // simt.v2 coalesced   prev: simt.v1   Change: consecutive threads along N instead of M
-// Why: global memory answers a warp by cache lines. With its threads side by side in a row of D, a warp's load of
-//   B is one line, that of A one element for all, and its store to D one line: 2 lines a step instead of 33.
+// Why: global memory answers a warp by cache lines. With its threads side by side in a row of D, a warp's
+//   load of B is one line, that of A one element for all, and its store to D one line: 2 lines a step instead
+//   of 33.
 // Expected: several times v1. Then each multiply-add still waits for two loads, and an SM's load unit, which
 //   serves one warp a cycle, is asked eight times as often as it can answer.
 // Measured: TBD
@@ -30,7 +31,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
 
   float accum = 0;
   for (int k = 0; k < gemm.shape.k; ++k) accum += load_a(gemm, row, k) * load_b(gemm, k, col);
-  store_d(gemm, row, col, accum);
+  store_d(gemm, row, col, 0, accum);
 }
 
 // Host side

@@ -1,7 +1,7 @@
 // simt.v3 smem_tiles   prev: simt.v2   Change: the CTA works on tiles of A and B in shared memory
-// Why: v2 loads each element of A and B once for every 32 of D that use it, from L1 at best. Here the CTA copies a
-//   32x32 tile of each, together, and all its threads read them there: global memory is asked for an element
-//   of A or B once every 32 multiply-adds.
+// Why: v2 loads each element of A and B once for every 32 of D that use it, from L1 at best. Here the CTA
+//   copies a 32x32 tile of each, together, and all its threads read them there: global memory is asked for an
+//   element of A or B once every 32 multiply-adds.
 // Expected: bound by shared memory. Each multiply-add takes two loads from it, and an SM loads for one warp a
 //   cycle where it multiplies for four: an eighth of the peak at most.
 // Measured: TBD
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
     __syncthreads();
   }
 
-  store_d(gemm, first_row + thread_row, first_col + thread_col, accum);
+  store_d(gemm, first_row + thread_row, first_col + thread_col, 0, accum);
 }
 
 // Host side

@@ -1,7 +1,8 @@
 // simt.v4 block_tiling_1d   prev: simt.v3   Change: a thread computes a column of 8 elements of D
-// Why: v3 loads two elements from shared memory for each multiply-add. A thread that has 8 elements of a column
-//   loads the element of B that they share once: 9 loads for 8 multiply-adds, and those of A are the same
-//   address for the whole warp and, over four steps of K, one 16-byte load. The tile grows to 64x64 with it.
+// Why: v3 loads two elements from shared memory for each multiply-add. A thread that has 8 elements of a
+//   column loads the element of B that they share once: 9 loads for 8 multiply-adds, and those of A are the
+//   same address for the whole warp and, over four steps of K, one 16-byte load. The tile grows to 64x64 with
+//   it.
 // Expected: two to three times v3. Shared memory remains the limit.
 // Measured: TBD
 // Limits: none.
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
 
 #pragma unroll
   for (int i = 0; i < Config::kThreadM; ++i) {
-    store_d(gemm, first_row + thread_row + i, first_col + thread_col, accum[i]);
+    store_d(gemm, first_row + thread_row + i, first_col + thread_col, 0, accum[i]);
   }
 }
 

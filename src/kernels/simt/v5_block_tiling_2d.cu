@@ -1,7 +1,7 @@
 // simt.v5 block_tiling_2d   prev: simt.v4   Change: a thread computes a patch of 8x8 elements of D
-// Why: the sum over K of a patch is a sum of outer products: 8 elements of A and 8 of B, once in registers, serve
-//   64 multiply-adds. That is a quarter of a load for each, where v4 needs more than one. The tile is 128x128,
-//   so that global memory delivers half of what it does in v4.
+// Why: the sum over K of a patch is a sum of outer products: 8 elements of A and 8 of B, once in registers,
+//   serve 64 multiply-adds. That is a quarter of a load for each, where v4 needs more than one. The tile is
+//   128x128, so that global memory delivers half of what it does in v4.
 // Expected: about twice v4, for the first time more multiply-adds than other instructions. Of the loads from
 //   shared memory those of B conflict: 16 neighbours read every eighth word, four to a bank.
 // Measured: TBD
@@ -29,7 +29,7 @@ struct alignas(16) SharedStorage {
   float b[Config::BLOCK_K][Config::BLOCK_N];
 };
 
-__global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm) {
+__global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);
   const int tiles_n = ceil_div(gemm.shape.n, Config::BLOCK_N);
@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm)
     }
     __syncthreads();
 
-#pragma unroll
+    // Unrolled further, the loads of later steps would take the registers that 64 accumulators leave of 128.
+#pragma unroll 2
     for (int k = 0; k < Config::BLOCK_K; ++k) {
       float fragment_a[Config::kThreadM];
       float fragment_b[Config::kThreadN];
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm)
   for (int i = 0; i < Config::kThreadM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kThreadN; ++j) {
-      store_d(gemm, first_row + thread_row + i, first_col + thread_col + j, accum[i][j]);
+      store_d(gemm, first_row + thread_row + i, first_col + thread_col, j, accum[i][j]);
     }
   }
 }

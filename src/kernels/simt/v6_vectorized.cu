@@ -1,9 +1,10 @@
-// simt.v6 vectorized   prev: simt.v5   Change: 16-byte loads and stores, A transposed on its way to shared memory
-// Why: an instruction that moves 16 bytes does the work of four. Along B's and D's rows the four elements lie side
-//   by side already; for A's fragment, a column, the tile must be transposed, which its store into shared
-//   memory does at no cost. Where the operands do not consist of aligned vectors, a second instance of the
-//   kernel copies element by element.
-// Expected: 64 multiply-adds for 4 loads from shared memory instead of 16. The loads of B still conflict, in pairs.
+// simt.v6 vectorized   prev: simt.v5   Change: 16-byte loads and stores, A transposed in shared memory
+// Why: an instruction that moves 16 bytes does the work of four. Along B's and D's rows the four elements lie
+//   side by side already; for A's fragment, a column, the tile must be transposed, which its store into
+//   shared memory does at no cost. Where the operands do not consist of aligned vectors, a second instance of
+//   the kernel copies element by element.
+// Expected: 64 multiply-adds for 4 loads from shared memory instead of 16. The loads of B still conflict, in
+//   pairs.
 // Measured: TBD
 // Limits: none.
 
@@ -25,13 +26,14 @@ struct Config {
 };
 
 struct alignas(16) SharedStorage {
-  // K is the outer index. Padded, so that the two halves of a row of A that a warp stores lie in different banks.
+  // K is the outer index. Padded, so that the two halves of a row of A that a warp stores lie in different
+  // banks.
   float a[Config::BLOCK_K][Config::BLOCK_M + kVectorElems];
   float b[Config::BLOCK_K][Config::BLOCK_N];
 };
 
 template <bool kVector>
-__global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm) {
+__global__ void __launch_bounds__(Config::kNumThreads) gemm_kernel(Gemm gemm) {
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);
   const int tiles_n = ceil_div(gemm.shape.n, Config::BLOCK_N);
@@ -63,7 +65,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm)
     }
     __syncthreads();
 
-#pragma unroll
+    // Unrolled further, the loads of later steps would take the registers that 64 accumulators leave of 128.
+#pragma unroll 2
     for (int k = 0; k < Config::BLOCK_K; ++k) {
       float fragment_a[Config::kThreadM];
       float fragment_b[Config::kThreadN];
@@ -89,7 +92,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2) gemm_kernel(Gemm gemm)
   for (int i = 0; i < Config::kThreadM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kThreadN; j += kVectorElems) {
-      store_d_vector<kVector>(gemm, first_row + thread_row + i, first_col + thread_col + j, &accum[i][j]);
+      store_d_vector<kVector>(gemm, first_row + thread_row + i, first_col + thread_col, j, &accum[i][j]);
     }
   }
 }

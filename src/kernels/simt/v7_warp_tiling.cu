@@ -1,5 +1,13 @@
-// simt.v7 warp_tiling   prev: simt.v6   Change: warps have tiles of their own; the tiling is a template argument
+// simt.v7 warp_tiling   prev: simt.v6   Change: warps have tiles of their own, and the tiling is an argument
+// Why: a thread's 8x8 elements need not be one patch. In four patches of 4x4, those of a warp's lanes side by
+//   side, a warp's load from shared memory takes neighbouring vectors: no bank conflicts, few different
+//   addresses. How a tile is best cut up depends on the GPU, so the extents are a TileConfig, and the valid
+//   ones are all compiled.
+// Expected: the loads from shared memory disappear behind the multiply-adds. The wait for global memory
+//   remains.
 // Measured: TBD
+// Limits: none.
+// Diff: half of it is the space of configurations and the table of its kernels, on the host.
 
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
@@ -11,8 +19,9 @@
 
 namespace hopper_gemm::simt::v7 {
 
-// A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same column: a
-// 16-byte load from shared memory takes two cycles instead of four where one or the other pair has one address.
+// A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same
+// column: a 16-byte load from shared memory takes two cycles instead of four where one or the other pair has
+// one address.
 inline constexpr int kLanesM = 8;
 inline constexpr int kLanesN = 4;
 
@@ -62,7 +71,8 @@ struct ConfigOf {
 
 template <typename Config>
 struct alignas(16) SharedStorage {
-  // K is the outer index. Padded, so that the two halves of a row of A that a warp stores lie in different banks.
+  // K is the outer index. Padded, so that the two halves of a row of A that a warp stores lie in different
+  // banks.
   float a[Config::BLOCK_K][Config::BLOCK_M + kVectorElems];
   float b[Config::BLOCK_K][Config::BLOCK_N];
 };
@@ -103,7 +113,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
     }
     __syncthreads();
 
-#pragma unroll
+    // Unrolled further, the loads of later steps would take the registers that 64 accumulators leave of 128.
+#pragma unroll 2
     for (int k = 0; k < Config::BLOCK_K; ++k) {
       float fragment_a[Config::kAccumM];
       float fragment_b[Config::kAccumN];
@@ -129,7 +140,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   for (int i = 0; i < Config::kAccumM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kAccumN; j += kVectorElems) {
-      store_d_vector<kVector>(gemm, first_row + thread_row + row_of(i), first_col + thread_col + col_of(j),
+      store_d_vector<kVector>(gemm, first_row + thread_row + row_of(i), first_col + thread_col, col_of(j),
                               &accum[i][j]);
     }
   }

@@ -1,5 +1,14 @@
-// simt.v8 cp_async
+// simt.v8 cp_async   prev: simt.v7   Change: cp.async fills one stage while another is multiplied
+// Why: in v7 all warps wait for global memory, then for each other, twice a K block. cp.async copies the next
+//   K block into another stage, with no register in between, while this one is multiplied; fragments are
+//   loaded a step ahead in the same way, so that one barrier a K block is left. A is transposed by copies of
+//   4 bytes: 8 neighbours of 4 rows a warp, whole sectors of global memory and 32 different banks.
+// Expected: bound by the rate of multiply-adds. With 128 accumulators a thread they are 92 % of the main
+//   loop's instructions (sm_90: 2048 of 2229 in a K block of 16; 96 load fragments, 12 copy).
 // Measured: TBD
+// Limits: none. Before sm_80, which has no cp.async, the copies go through registers.
+// Diff: the copies are a thread's own part of the work now, set up once, where v7 has two loops over the
+//   tile.
 
 #include "hopper_gemm/copy_async.cuh"
 #include "hopper_gemm/device_common.cuh"
@@ -15,8 +24,9 @@ namespace hopper_gemm::simt::v8 {
 inline constexpr int kCopyK = 8;  // elements of a row of A, 32 bytes, that neighbouring threads copy
 inline constexpr int kMaxSharedBytes = 64 << 10;  // of a CTA: sm_75
 
-// A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same column: a
-// 16-byte load from shared memory takes two cycles instead of four where one or the other pair has one address.
+// A warp's lanes are 8 x 4. Lanes i and i ^ 1 are in the same row of them, and i and i ^ 2 in the same
+// column: a 16-byte load from shared memory takes two cycles instead of four where one or the other pair has
+// one address.
 inline constexpr int kLanesM = 8;
 inline constexpr int kLanesN = 4;
 
@@ -36,13 +46,16 @@ HG_HOST_DEVICE constexpr const char* fault_of(const TileConfig& config) {
   if (config.block_m % config.warp_m != 0 || config.block_n % config.warp_n != 0) {
     return "the CTA's tile is not made of warps' tiles";
   }
-  if (threads < 64 || threads > 256) return "a CTA has 64 to 256 threads";
+  if (threads < 128 || threads > 256) return "a CTA has 128 to 256 threads";
   if (accumulators > 128) return "more than 128 accumulators leave no registers for anything else";
   if (config.block_k % kCopyK != 0 || config.block_m % (threads / kCopyK) != 0) {
     return "the threads' copies do not divide A's tile";
   }
   if (threads % config.block_n != 0 || config.block_k % (threads * kVectorElems / config.block_n) != 0) {
     return "the threads' copies do not divide B's tile";
+  }
+  if (config.block_n > 2 * config.block_m) {
+    return "the copies of so wide a tile take registers that are not left on sm_86";
   }
   if (config.stages < 2) return "one stage is filled while another is read";
   if (config.stages * config.block_k * (config.block_m + kVectorElems + config.block_n) * int{sizeof(float)} >
@@ -70,8 +83,8 @@ struct ConfigOf {
   static constexpr int kAccumN = kWarpN / kLanesN;
   static constexpr int kWarpsN = BLOCK_N / kWarpN;
   static constexpr int kNumThreads = BLOCK_M / kWarpM * kWarpsN * kWarpThreads;
-  // 128 registers a thread are enough for 64 accumulators, 255 for 128.
-  static constexpr int kMinCtas = kRegistersPerSm / (kAccumM * kAccumN > 64 ? 256 : 128) / kNumThreads;
+  // As many CTAs as leave 255 registers a thread to 128 accumulators, and 128 or 168 to 64.
+  static constexpr int kMinCtas = 256 / kNumThreads + (kAccumM * kAccumN > 64 ? 0 : 1);
 };
 
 template <typename Config>
@@ -103,8 +116,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   const auto col_of = [](int j) { return j / Config::kThreadN * Config::kPatchN + j % Config::kThreadN; };
 
   // What the thread copies of each K block: single elements of A, which lie transposed in shared memory, and
-  // vectors or elements of B. Rows and columns outside of A and B are replaced by the last ones, since what comes
-  // of them is not stored.
+  // vectors or elements of B. Rows and columns outside of A and B are replaced by the last ones, since what
+  // comes of them is not stored.
   constexpr int kCopyN = kVector ? kVectorElems : 1;
   constexpr int kCopyRows = Config::kNumThreads / kCopyK;                     // of A, in a step
   constexpr int kCopyDepth = Config::kNumThreads * kCopyN / Config::BLOCK_N;  // of B, in a step
@@ -227,7 +240,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   for (int i = 0; i < Config::kAccumM; ++i) {
 #pragma unroll
     for (int j = 0; j < Config::kAccumN; j += kVectorElems) {
-      store_d_vector<kVector>(gemm, first_row + thread_row + row_of(i), first_col + thread_col + col_of(j),
+      store_d_vector<kVector>(gemm, first_row + thread_row + row_of(i), first_col + thread_col, col_of(j),
                               &accum[i][j]);
     }
   }
@@ -246,16 +259,31 @@ constexpr ConfigAxes kAxes = {.block_m = {64, 128},
                               .stages = {2, 3},
                               .band_m = {8}};
 constexpr auto kConfigs = valid_configs<kAxes, fault_of>();
-constexpr TileConfig kDefaultConfig = {.block_m = 128,
-                                       .block_n = 128,
-                                       .block_k = 8,
-                                       .warp_m = 64,
-                                       .warp_n = 32,
-                                       .thread_m = 4,
-                                       .thread_n = 4,
-                                       .stages = 2,
-                                       .band_m = 8};
-static_assert(index_of(kConfigs, kDefaultConfig) < kConfigs.size());
+constexpr TileConfig kLargeConfig = {.block_m = 128,
+                                     .block_n = 256,
+                                     .block_k = 16,
+                                     .warp_m = 64,
+                                     .warp_n = 64,
+                                     .thread_m = 4,
+                                     .thread_n = 4,
+                                     .stages = 2,
+                                     .band_m = 8};
+constexpr TileConfig kSmallConfig = {.block_m = 64,
+                                     .block_n = 128,
+                                     .block_k = 16,
+                                     .warp_m = 64,
+                                     .warp_n = 32,
+                                     .thread_m = 4,
+                                     .thread_n = 4,
+                                     .stages = 2,
+                                     .band_m = 8};
+static_assert(index_of(kConfigs, kLargeConfig) < kConfigs.size());
+static_assert(index_of(kConfigs, kSmallConfig) < kConfigs.size());
+
+/// Large tiles, unless there would be too few of them for a GPU of some 128 SMs.
+const TileConfig& default_config(GemmShape shape) {
+  return num_tiles(shape, kLargeConfig.block_m, kLargeConfig.block_n) < 128 ? kSmallConfig : kLargeConfig;
+}
 
 template <TileConfig kConfig>
 Status launch_as(const GemmArgs& args, cudaStream_t stream) {
@@ -281,10 +309,12 @@ Status launch_config(const TileConfig& config, const GemmArgs& args, cudaStream_
 }
 
 Status can_implement(const GemmArgs& args) {
-  using Config = ConfigOf<kDefaultConfig>;
-  return check_simt_gemm(args, Config::BLOCK_M, Config::BLOCK_N, Config::BLOCK_K);
+  return check_simt_gemm(args, kLargeConfig.block_m, kLargeConfig.block_n, kLargeConfig.block_k);
 }
 
-Status launch(const GemmArgs& args, cudaStream_t stream) { return launch_as<kDefaultConfig>(args, stream); }
+Status launch(const GemmArgs& args, cudaStream_t stream) {
+  HG_RETURN_IF_ERROR(can_implement(args));
+  return launch_config(default_config(args.shape), args, stream);
+}
 
 }  // namespace hopper_gemm::simt::v8
