@@ -126,7 +126,8 @@ class TileLoader {
 #pragma unroll
     for (int pass = 0; pass < kPasses; ++pass) {
       // Of rows beyond the edge any numbers will do, as only rows of D that nobody stores depend on them.
-      const int inside = min(row_ + pass * kRowsPerPass, rows - 1 - row);
+      const int tile_row = row_ + pass * kRowsPerPass;
+      const int inside = tile_row < rows - row ? tile_row : rows - row - 1;
       offsets_[pass] = static_cast<Offset>(inside * (leading_dimension / kOffsetElems));
     }
   }
@@ -260,10 +261,11 @@ __global__ void __launch_bounds__(Config::kNumThreads)
 
   // The last K block comes first, so that the only one that may be cut short is none of the loop's. Those beyond the
   // last are zeros: the groups of copies that may be unfinished are always equally many.
-  const int last_k = (num_k_blocks - 1) * Config::BLOCK_K;
+  const int last_k = num_k_blocks == 0 ? 0 : (num_k_blocks - 1) * Config::BLOCK_K;
   loader_a.move(last_k);
   loader_b.move(last_k);
-  load_part(0, 1, min(max(shape.k - last_k - LoaderA::column_of(thread), 0), Config::kCopyElems));
+  const int left = shape.k - last_k - LoaderA::column_of(thread);
+  load_part(0, 1, left <= 0 ? 0 : left < Config::kCopyElems ? left : Config::kCopyElems);
   loader_a.move(-last_k - Config::BLOCK_K);
   loader_b.move(-last_k - Config::BLOCK_K);
   const auto whole_if = [](bool exists) { return exists ? Config::kCopyElems : 0; };
