@@ -1,5 +1,7 @@
 #pragma once
 
+#include "hopper_gemm/host_device.hpp"
+
 namespace hopper_gemm {
 
 /// A point of a kernel's tuning space: how one CTA's tile is cut up. All in elements but the stages and the band.
@@ -15,7 +17,7 @@ struct TileConfig {
   int stages;
   int band_m;  ///< rows of tiles that the grid walks through together, for L2; 1: row by row
 
-  friend constexpr bool operator==(const TileConfig&, const TileConfig&) = default;
+  HG_HOST_DEVICE friend constexpr bool operator==(const TileConfig&, const TileConfig&) = default;
 };
 
 }  // namespace hopper_gemm
