@@ -1,12 +1,14 @@
 #include "hopper_gemm/gemm_args.hpp"
 
 #include <bit>
+#include <limits>
 #include <string>
 
 namespace hopper_gemm {
 namespace {
 
 constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
+constexpr int kMaxMmaK = std::numeric_limits<int>::max() - 1024;
 
 struct Operand {
   const char* name;
@@ -151,6 +153,11 @@ Status check_mma_gemm(const GemmArgs& args) {
     return unsupported(
         std::string("versions 1 to 5 of the Ampere ladder multiply bf16 to bf16 or fp16 to fp16, not ") +
         to_string(args.input_type) + " to " + to_string(args.output_type));
+  }
+  // The ring of stages runs ahead, and counts columns in 32 bits.
+  if (args.shape.k > kMaxMmaK) {
+    return unsupported("K = " + std::to_string(args.shape.k) +
+                       ", and versions 1 to 5 of the Ampere ladder take at most " + std::to_string(kMaxMmaK));
   }
   return {};
 }

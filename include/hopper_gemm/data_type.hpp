@@ -14,7 +14,7 @@ enum class DataType { BFloat16, Float16, Float32 };
 HG_HOST_DEVICE constexpr int size_of(DataType type) { return type == DataType::Float32 ? 4 : 2; }
 
 /// "bf16", "fp16" or "fp32": as command lines and tables spell it.
-constexpr const char* to_string(DataType type) {
+HG_HOST_DEVICE constexpr const char* to_string(DataType type) {
   switch (type) {
     case DataType::BFloat16: return "bf16";
     case DataType::Float16: return "fp16";

@@ -161,7 +161,10 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
   Device device{};
   HG_RETURN_IF_ERROR(current_device(&device));
   const std::optional<Choice> choice = choose(args, device.sm_count, device.max_shared_bytes);
-  if (!choice) return too_little_shared_memory(kNarrowCopiesConfig, device.max_shared_bytes);
+  if (!choice) {
+    return unsupported("this GPU gives a CTA " + std::to_string(device.max_shared_bytes) +
+                       " bytes of shared memory, too little for any tile of version 6");
+  }
   return launcher_of(*choice, args.input_type)(args, stream);
 }
 

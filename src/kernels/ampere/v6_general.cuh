@@ -9,6 +9,8 @@
 // Measured: TBD
 // Limits: A and B of one type, bf16 or fp16, B column-major.
 
+#pragma once
+
 #include <cuda/std/cstdint>
 #include <cuda/std/type_traits>
 #include <ptx/cp_async.cuh>
@@ -126,7 +128,8 @@ class TileLoader {
 #pragma unroll
     for (int pass = 0; pass < kPasses; ++pass) {
       // Of rows beyond the edge any numbers will do, as only rows of D that nobody stores depend on them.
-      const int inside = min(row_ + pass * kRowsPerPass, rows - 1 - row);
+      const int tile_row = row_ + pass * kRowsPerPass;
+      const int inside = tile_row < rows - row ? tile_row : rows - row - 1;
       offsets_[pass] = static_cast<Offset>(inside * (leading_dimension / kOffsetElems));
     }
   }
@@ -148,7 +151,7 @@ class TileLoader {
   }
 
   /// Goes on by so many columns.
-  __device__ __forceinline__ void move(int columns) { source_ += columns; }
+  __device__ __forceinline__ void move(cuda::std::int64_t columns) { source_ += columns; }
 
  private:
   // Counted in copies an offset takes one register and one instruction to add; can_count_in_copies() says when.
@@ -260,10 +263,11 @@ __global__ void __launch_bounds__(Config::kNumThreads)
 
   // The last K block comes first, so that the only one that may be cut short is none of the loop's. Those beyond the
   // last are zeros: the groups of copies that may be unfinished are always equally many.
-  const int last_k = (num_k_blocks - 1) * Config::BLOCK_K;
+  const cuda::std::int64_t last_k = num_k_blocks == 0 ? 0 : (num_k_blocks - 1) * Config::BLOCK_K;
   loader_a.move(last_k);
   loader_b.move(last_k);
-  load_part(0, 1, min(max(shape.k - last_k - LoaderA::column_of(thread), 0), Config::kCopyElems));
+  const int left = shape.k - static_cast<int>(last_k) - LoaderA::column_of(thread);
+  load_part(0, 1, left <= 0 ? 0 : left < Config::kCopyElems ? left : Config::kCopyElems);
   loader_a.move(-last_k - Config::BLOCK_K);
   loader_b.move(-last_k - Config::BLOCK_K);
   const auto whole_if = [](bool exists) { return exists ? Config::kCopyElems : 0; };
@@ -320,15 +324,19 @@ Status launch_tile(const GemmArgs& args, cudaStream_t stream) {
   HG_RETURN_IF_ERROR(check_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N));
   GemmShape shape = args.shape;
   GemmOutput output{args.d, args.ldd, args.c, args.ldc, args.output_type, args.alpha, args.beta};
-  // The sum of no products is 0, whatever alpha is; with alpha 0 there is no need to sum up any.
+  const T* a = static_cast<const T*>(args.a);
+  const T* b = static_cast<const T*>(args.b);
+  // The sum of no products is 0, whatever alpha is; with alpha 0 there is no need to sum up any. Copies of no bytes
+  // are left, whose addresses need to be aligned all the same.
   if (shape.k == 0 || output.alpha == 0) {
     shape.k = 0;
     output.alpha = 0;
+    a = nullptr;
+    b = nullptr;
   }
-  return launch_kernel(gemm_kernel<Config>, tile_grid(shape, Config::BLOCK_M, Config::BLOCK_N),
-                       Config::kNumThreads, sizeof(SharedStorage<Config>), stream,
-                       static_cast<const T*>(args.a), args.lda, static_cast<const T*>(args.b), args.ldb,
-                       output, shape);
+  const dim3 grid = tile_grid(shape, Config::BLOCK_M, Config::BLOCK_N);
+  return launch_kernel(gemm_kernel<Config>, grid, Config::kNumThreads, sizeof(SharedStorage<Config>), stream,
+                       a, shape.k == 0 ? 0 : args.lda, b, shape.k == 0 ? 0 : args.ldb, output, shape);
 }
 
 #endif  // __CUDACC_RTC__
