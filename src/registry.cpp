@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "best.hpp"
 #include "kernels/ampere/versions.hpp"
 #include "kernels/hopper/versions.hpp"
 #include "kernels/simt/versions.hpp"
@@ -23,6 +24,12 @@ constexpr KernelTarget kSimt = {.compute_capability = {7, 5},
                                 .or_newer = true,
                                 .input_type = DataType::Float32,
                                 .b_layout = Layout::RowMajor};
+
+// What is taken where nothing is said; which GPU which operands need, it says itself.
+constexpr KernelTarget kAny = {.compute_capability = {7, 5},
+                               .or_newer = true,
+                               .input_type = DataType::BFloat16,
+                               .b_layout = Layout::ColumnMajor};
 
 constexpr TuningSpace kAmpereGeneral = {ampere::v6::configs, ampere::v6::launch_config};
 constexpr TuningSpace kSimtWarpTiling = {simt::v7::configs, simt::v7::launch_config};
@@ -90,6 +97,9 @@ constexpr std::array kKernels = {
                simt::v7::can_implement, simt::v7::launch, &kSimtWarpTiling},
     KernelInfo{"simt.8", "cp_async", "cp.async: the next K block comes while this one is multiplied", kSimt,
                simt::v8::can_implement, simt::v8::launch, &kSimtCpAsync},
+
+    KernelInfo{"best", "library", "what the library chooses for the operands and the GPU", kAny,
+               best::can_implement, best::launch},
 };
 
 constexpr std::size_t kHopperVersions = 11;
@@ -130,8 +140,11 @@ bool runs_on(const KernelTarget& target, ComputeCapability gpu) {
 
 GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type) {
   const DataType data_type = type.value_or(kernel.target.input_type);
-  return {
-      .shape = shape, .input_type = data_type, .output_type = data_type, .b_layout = kernel.target.b_layout};
+  // Kernels for fp32 take a row-major B.
+  return {.shape = shape,
+          .input_type = data_type,
+          .output_type = data_type,
+          .b_layout = data_type == DataType::Float32 ? Layout::RowMajor : kernel.target.b_layout};
 }
 
 }  // namespace hopper_gemm

@@ -18,6 +18,7 @@
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/tuning.hpp"
+#include "best.hpp"
 #include "cli/emulated_run.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -227,7 +228,10 @@ class Run {
     for (const KernelInfo* kernel : group.kernels) {
       if (!refusal_of(*kernel, group.problem).ok()) continue;
       const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
-      if (configs.empty()) request.kernels.push_back({std::string(kernel->version), "", kernel->launch});
+      if (configs.empty()) {
+        request.kernels.push_back(
+            {std::string(kernel->version), choice_of(*kernel, group.problem), kernel->launch});
+      }
       for (const TileConfig& config : configs) {
         request.kernels.push_back(
             {std::string(kernel->version), to_string(config),
@@ -237,6 +241,13 @@ class Run {
       }
     }
     return request;
+  }
+
+  /// What `best` runs here; nothing of other kernels.
+  std::string choice_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    if (kernel.launch != best::launch) return "";
+    const KernelInfo* chosen = best_kernel(placeholder_args(problem), info_.device.compute_capability);
+    return chosen == nullptr ? "" : fmt::format("{} {}", chosen->version, chosen->name);
   }
 
   /// Those that were asked for; none: the kernel chooses.

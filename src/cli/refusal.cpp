@@ -15,26 +15,6 @@ namespace {
 constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
 constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
 
-/// Operands that can_implement may look at: their addresses are aligned, and nothing is read through them.
-GemmArgs placeholder_args(const GemmProblem& problem) {
-  alignas(256) static unsigned char aligned[1];
-  const LeadingDimensions ld = make_leading_dimensions(problem);
-  return {.shape = problem.shape,
-          .a = aligned,
-          .lda = ld.a,
-          .b = aligned,
-          .ldb = ld.b,
-          .d = aligned,
-          .ldd = ld.d,
-          .c = aligned,
-          .ldc = ld.d,
-          .input_type = problem.input_type,
-          .output_type = problem.output_type,
-          .b_layout = problem.b_layout,
-          .alpha = problem.alpha,
-          .beta = problem.beta};
-}
-
 bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape) {
   problem.shape = shape;
   return kernel.can_implement(placeholder_args(problem)).ok();
@@ -61,6 +41,25 @@ bool same_operands(const GemmProblem& x, const GemmProblem& y) {
 }
 
 }  // namespace
+
+GemmArgs placeholder_args(const GemmProblem& problem) {
+  alignas(256) static unsigned char aligned[1];
+  const LeadingDimensions ld = make_leading_dimensions(problem);
+  return {.shape = problem.shape,
+          .a = aligned,
+          .lda = ld.a,
+          .b = aligned,
+          .ldb = ld.b,
+          .d = aligned,
+          .ldd = ld.d,
+          .c = aligned,
+          .ldc = ld.d,
+          .input_type = problem.input_type,
+          .output_type = problem.output_type,
+          .b_layout = problem.b_layout,
+          .alpha = problem.alpha,
+          .beta = problem.beta};
+}
 
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem) {
   const Status refusal = kernel.can_implement(placeholder_args(problem));

@@ -10,6 +10,9 @@
 
 namespace hopper_gemm {
 
+/// Operands that can_implement may look at: their addresses are aligned, and nothing is read through them.
+GemmArgs placeholder_args(const GemmProblem& problem);
+
 /// Ok, or why `kernel` cannot take `problem`, and what to type instead.
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
 
