@@ -1,9 +1,10 @@
-// v3 mma_sync   prev: v2   Change: ldmatrix and mma.sync.m16n8k16 instead of wmma
+// v3 mma_sync   prev: v2   Change: ldmatrix and mma.sync.m16n8k16 instead of wmma, rows padded for them
 // Why: wmma decides how fragments are loaded, and keeps to itself which lane holds what. ldmatrix loads four 8x8 matrices
-//   at once, from row addresses of our choice, and the layout of mma.sync's accumulators is documented: they go from
-//   registers to D without a detour.
-// Expected: fewer instructions, and a short epilogue. Rows are still 64 bytes apart, so that of the eight rows of a
-//   matrix four each meet in the same banks, and every ldmatrix takes four times as long as it has to.
+//   at once, from row addresses of our choice: with 16 bytes of padding rows are 80 bytes apart, so that the eight rows
+//   of a matrix lie in different banks, where those of v2 met four by four. The layout of mma.sync's accumulators is
+//   documented: they go from registers to D without a detour.
+// Expected: shared memory no longer the limit, and a short epilogue. The padding is a fifth of the tiles' memory, and
+//   pairs of the copies' rows still meet in some banks.
 // Measured: TBD
 // Limits: A, B and D of one type, bf16 or fp16; K and the leading dimensions multiples of 8.
 
@@ -23,6 +24,7 @@ struct Config {
   static constexpr int BLOCK_M = 128;
   static constexpr int BLOCK_N = 128;
   static constexpr int BLOCK_K = 32;
+  static constexpr int kRowPitch = BLOCK_K + kChunkElems;  // of a tile in shared memory
   static constexpr int WARP_M = 64;
   static constexpr int WARP_N = 64;
   static constexpr int kNumStages = 2;
@@ -38,8 +40,8 @@ struct Config {
 
 template <typename T>
 struct alignas(128) SharedStorage {
-  T a[Config::kNumStages][Config::BLOCK_M * Config::BLOCK_K];  // [BLOCK_M, BLOCK_K] K-major
-  T b[Config::kNumStages][Config::BLOCK_N * Config::BLOCK_K];  // [BLOCK_N, BLOCK_K] K-major
+  T a[Config::kNumStages][Config::BLOCK_M * Config::kRowPitch];  // [BLOCK_M, BLOCK_K] K-major, padded
+  T b[Config::kNumStages][Config::BLOCK_N * Config::kRowPitch];  // [BLOCK_N, BLOCK_K] K-major, padded
 };
 
 /// Begins to copy [kRows, BLOCK_K] of the matrix [rows, columns], from row, column on, and to fill with zeros what
@@ -54,7 +56,7 @@ __device__ __forceinline__ void load_tile(T* tile, const T* matrix, cuda::std::i
     const int tile_column = i % kChunksPerRow * kChunkElems;
     const T* const source = matrix + (row + tile_row) * leading_dimension + column + tile_column;
     const bool inside = row + tile_row < rows && column + tile_column < columns;
-    ptx::cp_async_cg(ptx::smem_addr(tile + tile_row * Config::BLOCK_K + tile_column),
+    ptx::cp_async_cg(ptx::smem_addr(tile + tile_row * Config::kRowPitch + tile_column),
                      inside ? source : matrix, inside ? 16 : 0);
   }
 }
@@ -75,14 +77,14 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const T* a,
   for (int i = 0; i < Config::kMmaTilesM; ++i) {
     const int row = i * Config::kMmaM + lane % 16;
     const int column = k + lane / 16 * kChunkElems;
-    ptx::ldmatrix(fragments.a[i], ptx::smem_addr(a + row * Config::BLOCK_K + column));
+    ptx::ldmatrix(fragments.a[i], ptx::smem_addr(a + row * Config::kRowPitch + column));
   }
 #pragma unroll
   for (int j = 0; j < Config::kMmaTilesN; j += 2) {
     const int row = j * Config::kMmaN + lane / 16 * 8 + lane % 8;
     const int column = k + lane / 8 % 2 * kChunkElems;
     cuda::std::uint32_t matrices[4];
-    ptx::ldmatrix(matrices, ptx::smem_addr(b + row * Config::BLOCK_K + column));
+    ptx::ldmatrix(matrices, ptx::smem_addr(b + row * Config::kRowPitch + column));
 #pragma unroll
     for (int e = 0; e < 4; ++e) fragments.b[j + e / 2][e % 2] = matrices[e];
   }
@@ -122,8 +124,8 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     if (k_block + 1 < num_k_blocks) load_k_block(k_block + 1);
 
     const int stage = k_block % Config::kNumStages;
-    const T* const warp_a = smem.a[stage] + warp_m * Config::BLOCK_K;
-    const T* const warp_b = smem.b[stage] + warp_n * Config::BLOCK_K;
+    const T* const warp_a = smem.a[stage] + warp_m * Config::kRowPitch;
+    const T* const warp_b = smem.b[stage] + warp_n * Config::kRowPitch;
 #pragma unroll
     for (int k = 0; k < Config::BLOCK_K; k += Config::kMmaK) {
       Fragments fragments;

@@ -1,6 +1,6 @@
-// v5 multistage   prev: v4   Change: a ring of four stages, and fragments loaded one step ahead
-// Why: with two stages a K block has the time of one other to arrive in, which is less than memory takes; with four it
-//   has that of three. And where the fragments of a step are loaded before the products of the step before, the tensor
+// v5 multistage   prev: v4   Change: a ring of three stages, and fragments loaded one step ahead
+// Why: with two stages a K block has the time of one other to arrive in; with three it has that of two, and its copies
+//   need not wait for the last fragments of the one before. And where the fragments of a step are loaded before the products of the step before, the tensor
 //   cores need not wait for ldmatrix: registers are the last stage of the pipeline.
 // Expected: the products of one K block follow those of the last without a gap.
 // Measured: TBD
@@ -21,10 +21,10 @@ namespace hopper_gemm::ampere::v5 {
 struct Config {
   static constexpr int BLOCK_M = 128;
   static constexpr int BLOCK_N = 128;
-  static constexpr int BLOCK_K = 32;
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int WARP_M = 64;
   static constexpr int WARP_N = 64;
-  static constexpr int kNumStages = 4;
+  static constexpr int kNumStages = 3;
   static constexpr int kMmaM = 16;
   static constexpr int kMmaN = 8;
   static constexpr int kMmaK = 16;
@@ -42,12 +42,11 @@ struct alignas(128) SharedStorage {
   T b[Config::kNumStages][Config::BLOCK_N * Config::BLOCK_K];  // [BLOCK_N, BLOCK_K] K-major, swizzled
 };
 
-/// Where in a tile the chunk lies that starts at row, column. The banks repeat every 128 bytes, here every two rows,
-/// which therefore share a permutation. Rows count from a multiple of 8 of the tile's.
+/// Where in a tile the chunk lies that starts at row, column. Rows count from a multiple of 8 of the tile's.
 __device__ __forceinline__ int swizzled(int row, int column) {
   constexpr int kChunksPerRow = Config::BLOCK_K / kChunkElems;
-  constexpr int kRowsPerLine = 8 / kChunksPerRow;
-  const int chunk = column / kChunkElems ^ row / kRowsPerLine % kChunksPerRow;
+  static_assert(kChunksPerRow == 8, "the banks repeat after 8 chunks");
+  const int chunk = column / kChunkElems ^ row % kChunksPerRow;
   return row * Config::BLOCK_K + chunk * kChunkElems;
 }
 
@@ -57,7 +56,8 @@ template <int kRows, typename T>
 __device__ __forceinline__ void load_tile(T* tile, const T* matrix, cuda::std::int64_t leading_dimension,
                                           int row, int rows, int column, int columns, int thread) {
   constexpr int kChunksPerRow = Config::BLOCK_K / kChunkElems;
-#pragma unroll
+// Two at a time: the addresses of all of them would take registers that the fragments need.
+#pragma unroll 2
   for (int i = thread; i < kRows * kChunksPerRow; i += Config::kNumThreads) {
     const int tile_row = i / kChunksPerRow;
     const int tile_column = i % kChunksPerRow * kChunkElems;

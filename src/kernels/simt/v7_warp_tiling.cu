@@ -159,9 +159,9 @@ constexpr ConfigAxes kAxes = {.block_m = {64, 128},
                               .stages = {1},
                               .band_m = {8}};
 constexpr auto kConfigs = valid_configs<kAxes, fault_of>();
-constexpr TileConfig kDefaultConfig = {.block_m = 128,
+constexpr TileConfig kDefaultConfig = {.block_m = 64,
                                        .block_n = 128,
-                                       .block_k = 8,
+                                       .block_k = 16,
                                        .warp_m = 64,
                                        .warp_n = 32,
                                        .thread_m = 4,
