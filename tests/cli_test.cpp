@@ -35,11 +35,24 @@ Status never_launched(const GemmArgs&, cudaStream_t) {
 
 constexpr KernelTarget kHopper = {{9, 0}, false, DataType::BFloat16, Layout::ColumnMajor};
 
+constexpr KernelTarget kAmpere = {{8, 0}, true, DataType::BFloat16, Layout::ColumnMajor};
+
 constexpr std::array kLadder = {
     KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
     KernelInfo{"2", "second", "the second idea", kHopper, takes_multiples_of_8, never_launched},
     KernelInfo{"3", "third", "the third idea", kHopper, takes_multiples_of_8, never_launched},
     KernelInfo{"4", "fourth", "the fourth idea", kHopper, takes_multiples_of_8, never_launched},
+};
+
+constexpr std::array kMixed = {
+    KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"ampere.1", "second", "the second idea", kAmpere, takes_multiples_of_8, never_launched},
+    KernelInfo{"simt.1",
+               "third",
+               "the third idea",
+               {{7, 5}, true, DataType::Float32, Layout::RowMajor},
+               takes_multiples_of_8,
+               never_launched},
 };
 
 /// What the fake GPU does wrong.
@@ -53,7 +66,8 @@ struct Faults {
   Status verify_status;  ///< what verify returns
 };
 
-/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained.
+/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained;
+/// CUTLASS's large tile 6 us, its small one 7 us.
 class FakeSession : public Session {
  public:
   FakeSession(const SessionRequest& request, const Faults& faults)
@@ -63,6 +77,10 @@ class FakeSession : public Session {
     contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
     for (const SessionKernel& kernel : request.kernels) {
       contestants_.push_back({.version = kernel.version, .variant = kernel.variant, .flops = flops});
+    }
+    if (request.cutlass) {
+      contestants_.push_back({.version = "cutlass", .variant = "small tile", .flops = flops});
+      contestants_.push_back({.version = "cutlass", .variant = "large tile", .flops = flops});
     }
     contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
   }
@@ -101,6 +119,7 @@ class FakeSession : public Session {
  private:
   static double microseconds(const SessionContestant& contestant, Mode mode) {
     if (contestant.version == "ceiling") return 5;
+    if (contestant.version == "cutlass") return contestant.variant == "large tile" ? 6 : 7;
     if (contestant.variant == "cublasGemmEx") return 8;
     if (contestant.version == "0") return mode == Mode::Burst ? 7 : 9;
     return 10 - std::stod(contestant.version.substr(contestant.version.rfind('.') + 1));
@@ -115,6 +134,7 @@ class FakeSession : public Session {
 class FakePlatform : public Platform {
  public:
   std::span<const KernelInfo> kernels() override { return kernels_; }
+  bool has_cutlass() override { return has_cutlass_; }
   Status query_device(DeviceInfo* device) override {
     *device = device_;
     return query_status_;
@@ -136,6 +156,7 @@ class FakePlatform : public Platform {
   }
 
   std::span<const KernelInfo> kernels_ = kLadder;
+  bool has_cutlass_ = false;
   DeviceInfo device_ = h200();
   Status query_status_;
   Status tensor_map_status_;
@@ -187,7 +208,7 @@ class CliTest : public FolderTest {
 // Bad input.
 
 TEST_F(CliTest, UnknownVersionListsWhatThereIs) {
-  expect_refused({"99"}, {"'99'", "0, 1-4, hopper, ceiling and all", "`matmul list`"});
+  expect_refused({"99"}, {"'99'", "0, 1-4, hopper, ceiling, cutlass and all", "`matmul list`"});
   for (const char* version :
        {"best", "ampere.1", "simt.1", "-1", "01", "1,2", "4-9", "0-99", "x-3", "2-", "list2"}) {
     EXPECT_EQ(run({version}), kExitCannotRun) << version;
@@ -312,21 +333,6 @@ TEST_F(CliTest, OtherGpu) {
 
 // What every GPU runs is measured there, and the others say in their rows what they need.
 TEST_F(CliTest, OtherGpuRunsWhatItCan) {
-  static constexpr std::array kMixed = {
-      KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
-      KernelInfo{"ampere.1",
-                 "second",
-                 "the second idea",
-                 {{8, 0}, true, DataType::BFloat16, Layout::ColumnMajor},
-                 takes_multiples_of_8,
-                 never_launched},
-      KernelInfo{"simt.1",
-                 "third",
-                 "the third idea",
-                 {{7, 5}, true, DataType::Float32, Layout::RowMajor},
-                 takes_multiples_of_8,
-                 never_launched},
-  };
   platform_.kernels_ = kMixed;
   platform_.device_.compute_capability = {8, 9};
   EXPECT_EQ(run({"all"}), kExitOk);
@@ -455,6 +461,81 @@ TEST_F(CliTest, WrongBaselineVariantIsNotTheBaseline) {
   EXPECT_THAT(line_of("0 cublas"),
               AllOf(HasSubstr("8.00"), HasSubstr("yes"),
                     HasSubstr("cublasGemmEx; WRONG: cublasLt #3: 3 elements are wrong")));
+}
+
+// CUTLASS.
+
+TEST_F(CliTest, CutlassThatIsNotBuiltInSaysHowToBuildIt) {
+  for (const std::vector<const char*>& arguments :
+       {std::vector<const char*>{"cutlass"}, {"1", "cutlass"}, {"cutlass", "--device", "emulator"}}) {
+    expect_refused(arguments, {"built without it", "`./dev cutlass`", "-DHG_CUTLASS_ROOT="});
+  }
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("cutlass")));
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere"}), kExitOk);
+  EXPECT_FALSE(platform_.request_.cutlass);
+  EXPECT_THAT(line_of("cutlass"), IsEmpty());
+}
+
+TEST_F(CliTest, CutlassIsListedWhereItIsBuiltIn) {
+  platform_.has_cutlass_ = true;
+  platform_.query_status_ = unsupported("no GPU");
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), AllOf(HasSubstr("sm_80 or newer"), HasSubstr("CUTLASS 2.x")));
+  expect_refused({"cutlass"}, {"version cutlass", "on a GPU only", "since no GPU"});
+}
+
+TEST_F(CliTest, CutlassIsMeasuredBesideTheAmpereLadder) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  for (const char* version : {"ampere.1", "ampere", "cutlass"}) {
+    EXPECT_EQ(run({version}), kExitOk) << version;
+    EXPECT_TRUE(platform_.request_.cutlass) << version;
+    EXPECT_THAT(line_of("cutlass"),
+                AllOf(HasSubstr("6.00"), HasSubstr("116.7"), HasSubstr("yes"), HasSubstr("large tile")))
+        << version;
+    EXPECT_THAT(out_.str(), Not(HasSubstr("small tile"))) << version;
+  }
+  for (const char* version : {"0", "1", "simt.1"}) {
+    EXPECT_EQ(run({version}), kExitOk) << version;
+    EXPECT_FALSE(platform_.request_.cutlass) << version;
+    EXPECT_THAT(line_of("cutlass"), IsEmpty()) << version;
+  }
+}
+
+TEST_F(CliTest, CutlassIsMeasuredAtItsTypesAlone) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere", "--type", "fp16"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), HasSubstr("fp16"));
+  EXPECT_EQ(run({"all"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), HasSubstr("bf16"));
+  EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float32);
+  EXPECT_FALSE(platform_.request_.cutlass);
+  platform_.sessions_ = 0;
+  expect_refused(
+      {"cutlass", "--type", "fp32", "--device", "gpu"},
+      {"cutlass needs an sm_80 or newer GPU and bf16 or fp16", "the type fp32", "leave cutlass out"});
+  expect_refused({"cutlass", "simt.1", "--device", "gpu"}, {"cutlass needs", "leave cutlass out"});
+  platform_.device_.compute_capability = {7, 5};
+  expect_refused({"cutlass", "--device", "gpu"}, {"cutlass needs", "is sm_75"});
+}
+
+TEST_F(CliTest, ShapeThatCutlassRefusesSaysSoInItsRow) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere.1", "--shape", "64x60x64"}), kExitOk);
+  EXPECT_FALSE(platform_.request_.cutlass);
+  EXPECT_THAT(line_of("cutlass"), HasSubstr("cutlass cannot run 64x60x64: N = 60 is not a multiple of 8"));
+}
+
+TEST_F(CliTest, WrongConfigurationOfCutlassIsNotItsBest) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  platform_.faults_.wrong_variant = "large tile";
+  EXPECT_EQ(run({"ampere.1"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), AllOf(HasSubstr("7.00"), HasSubstr("small tile; WRONG: large tile")));
 }
 
 TEST_F(CliTest, WrongKernelPrintsNoSpeedAndExitsWithOne) {
@@ -627,14 +708,13 @@ TEST_F(OptionsTest, VersionsAndRanges) {
 }
 
 TEST_F(OptionsTest, LaddersAndTheirRanges) {
-  static constexpr KernelTarget kAny = {{8, 0}, true, DataType::BFloat16, Layout::ColumnMajor};
   static constexpr std::array kAll = {
       KernelInfo{"1", "a", "", kHopper, takes_multiples_of_8, never_launched},
       KernelInfo{"2", "b", "", kHopper, takes_multiples_of_8, never_launched},
-      KernelInfo{"ampere.1", "c", "", kAny, takes_multiples_of_8, never_launched},
-      KernelInfo{"ampere.2", "d", "", kAny, takes_multiples_of_8, never_launched},
-      KernelInfo{"ampere.3", "e", "", kAny, takes_multiples_of_8, never_launched},
-      KernelInfo{"best", "f", "", kAny, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.1", "c", "", kAmpere, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.2", "d", "", kAmpere, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.3", "e", "", kAmpere, takes_multiples_of_8, never_launched},
+      KernelInfo{"best", "f", "", kAmpere, takes_multiples_of_8, never_launched},
   };
   kernels_ = kAll;
   EXPECT_THAT(versions({"ampere"}), ElementsAre("ampere.1", "ampere.2", "ampere.3"));
@@ -648,7 +728,8 @@ TEST_F(OptionsTest, LaddersAndTheirRanges) {
     Options options;
     const Status parsed = parse_options(2, arguments.data(), kAll, &options);
     EXPECT_EQ(parsed.code(), StatusCode::InvalidArgument) << bad;
-    EXPECT_THAT(parsed.message(), HasSubstr("0, 1-2, ampere.1-3, best, hopper, ampere, ceiling and all"));
+    EXPECT_THAT(parsed.message(),
+                HasSubstr("0, 1-2, ampere.1-3, best, hopper, ampere, ceiling, cutlass and all"));
   }
 }
 

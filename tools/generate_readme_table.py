@@ -18,6 +18,7 @@ END = "<!-- results:end -->"
 SHAPE = ("8192", "8192", "8192")
 BASELINE = "0"
 CEILING = "ceiling"
+CUTLASS = "cutlass"
 DEFAULT_CSV = ROOT / "profiles/h200/ladder.csv"
 
 
@@ -94,7 +95,7 @@ def results_text(by_mode):
     lines = [header_sentence(next(iter(burst.values()))), "", markdown_line(titles), markdown_line(alignment)]
     previous = None
     for version, row in burst.items():
-        on_ladder = version not in (BASELINE, CEILING)
+        on_ladder = version not in (BASELINE, CEILING, CUTLASS)
         cells = table_row(row, previous if on_ladder else None, sustained.get(version))
         lines.append(markdown_line(cells + [""] * (len(titles) - len(cells))))
         if on_ladder:

@@ -7,6 +7,7 @@
 
 #include "benchmark/cublas_baseline.hpp"
 #include "benchmark/cublas_gemm.hpp"
+#include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
@@ -55,6 +56,7 @@ class CudaSession : public Session {
     for (const SessionKernel& kernel : request_.kernels) {
       add({.version = kernel.version, .variant = kernel.variant, .flops = flops()}, kernel.launch);
     }
+    if (request_.cutlass) HG_RETURN_IF_ERROR(add_cutlass());
     return has_ceiling(request_.problem, request_.device) ? add_ceiling() : Status();
   }
 
@@ -119,6 +121,7 @@ class CudaSession : public Session {
   std::string display_name(std::size_t i) const {
     const SessionContestant& contestant = contestants_[i];
     if (contestant.version == kBaselineVersion) return contestant.variant;
+    if (contestant.version == kCutlassVersion) return "CUTLASS's " + contestant.variant;
     return "kernel " + contestant.version + (contestant.variant.empty() ? "" : ", " + contestant.variant);
   }
 
@@ -142,6 +145,21 @@ class CudaSession : public Session {
         [this, index = *fastest](const GemmArgs& args, cudaStream_t stream) {
           return candidates_->launch(index, args, stream);
         });
+    return {};
+  }
+
+  /// The configurations that find enough shared memory on this GPU: one that cannot be launched would end a session
+  /// without verification.
+  Status add_cutlass() {
+    int device = 0;
+    int max_shared_bytes = 0;
+    HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+    HG_RETURN_IF_CUDA_ERROR(
+        cudaDeviceGetAttribute(&max_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    for (const CutlassConfig& config : cutlass_configs(request_.problem.input_type)) {
+      if (config.shared_bytes > static_cast<std::size_t>(max_shared_bytes)) continue;
+      add({.version = std::string(kCutlassVersion), .variant = config.name, .flops = flops()}, config.launch);
+    }
     return {};
   }
 
@@ -183,7 +201,13 @@ bool has_ceiling(const GemmProblem& problem, const DeviceInfo& device) {
   return problem.input_type == DataType::BFloat16 && device.compute_capability == ComputeCapability{9, 0};
 }
 
+bool suits_cutlass(const GemmProblem& problem, const DeviceInfo& device) {
+  return is_cutlass_problem(problem) && !(device.compute_capability < ComputeCapability{8, 0});
+}
+
 std::span<const KernelInfo> CudaPlatform::kernels() { return all_kernels(); }
+
+bool CudaPlatform::has_cutlass() { return !cutlass_configs(DataType::BFloat16).empty(); }
 
 Status CudaPlatform::query_device(DeviceInfo* device) { return query_cuda_device(device); }
 

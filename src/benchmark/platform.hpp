@@ -24,6 +24,8 @@ inline constexpr std::string_view kBaselineVersion = "0";
 inline constexpr std::string_view kBaselineName = "cublas";
 inline constexpr std::string_view kCeilingVersion = "ceiling";
 inline constexpr std::string_view kCeilingName = "wgmma_ceiling";
+inline constexpr std::string_view kCutlassVersion = "cutlass";
+inline constexpr std::string_view kCutlassName = "cutlass";
 
 /// A kernel of the registry, or one configuration of it, as a contestant.
 struct SessionKernel {
@@ -32,7 +34,8 @@ struct SessionKernel {
   std::function<Status(const GemmArgs&, cudaStream_t)> launch;
 };
 
-/// What is measured of one problem: these kernels, always the baseline, and the ceiling where there is one.
+/// What is measured of one problem: these kernels, always the baseline, the ceiling where there is one, and CUTLASS
+/// where it is asked for.
 struct SessionRequest {
   GemmProblem problem;
   DeviceInfo device;
@@ -40,15 +43,19 @@ struct SessionRequest {
   DataKind data = DataKind::Normal;
   std::uint64_t seed = 0;
   const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power
+  bool cutlass = false;        ///< with its configurations, which must take the problem
 };
 
 /// Whether the wgmma ceiling says anything about kernels for this problem on this GPU.
 bool has_ceiling(const GemmProblem& problem, const DeviceInfo& device);
 
-/// One contestant of a session. The baseline has two, which share its version.
+/// Whether CUTLASS's configurations are kernels for this GPU, and for problems of these types and layouts.
+bool suits_cutlass(const GemmProblem& problem, const DeviceInfo& device);
+
+/// One contestant of a session. The baseline has two, which share its version; CUTLASS has one per configuration.
 struct SessionContestant {
   std::string version;
-  std::string variant;     ///< "cublasLt #3", or SessionKernel's
+  std::string variant;     ///< "cublasLt #3", SessionKernel's, or CutlassConfig's name
   double flops = 0;        ///< per launch
   bool verifiable = true;  ///< false for the ceiling, which computes no product
 };
@@ -85,6 +92,8 @@ class Platform {
   virtual std::span<const KernelInfo> kernels() = 0;
   /// The same versions as they run on the emulator; none where the program has no emulator.
   virtual std::span<const KernelInfo> emulated_kernels() { return {}; }
+  /// Whether the program was built with CUTLASS.
+  virtual bool has_cutlass() { return false; }
   virtual Status query_device(DeviceInfo* device) = 0;
   virtual Status check_tensor_map_support() = 0;
   /// A machine without NVML is no error to the caller: it measures without clocks and power.
@@ -99,6 +108,7 @@ class Platform {
 class CudaPlatform : public Platform {
  public:
   std::span<const KernelInfo> kernels() override;
+  bool has_cutlass() override;
   Status query_device(DeviceInfo* device) override;
   Status check_tensor_map_support() override;
   Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) override;

@@ -33,6 +33,7 @@ constexpr std::string_view kBaselineFp32Idea =
     "the better of cublasSgemm and the fastest cublasLt candidate, no TF32";
 constexpr std::string_view kCeilingIdea =
     "wgmma from shared memory without any loads: the speed of light of the day";
+constexpr std::string_view kCutlassIdea = "the best of a handful of CUTLASS 2.x configurations for sm_80";
 
 /// The wgmma ceiling runs on this alone.
 constexpr ComputeCapability kHopper = {9, 0};
@@ -41,8 +42,14 @@ constexpr KernelTarget kProgram = {.compute_capability = {7, 5},
                                    .or_newer = true,
                                    .input_type = DataType::Float32,
                                    .b_layout = Layout::RowMajor};
+/// As the ampere ladder, which CUTLASS is measured for.
+constexpr KernelTarget kCutlass = {.compute_capability = {8, 0},
+                                   .or_newer = true,
+                                   .input_type = DataType::BFloat16,
+                                   .b_layout = Layout::ColumnMajor};
+constexpr std::string_view kAmperePrefix = "ampere.";
 
-std::string list_text(std::span<const KernelInfo> kernels) {
+std::string list_text(std::span<const KernelInfo> kernels, bool has_cutlass) {
   constexpr std::string_view kFormat = "{:<9} {:<20} {:<15} {:<5} {}\n";
   std::string text = fmt::format(kFormat, "version", "name", "needs", "type", "idea");
   text += fmt::format(kFormat, kBaselineVersion, kBaselineName, target_text(kProgram), "any", kBaselineIdea);
@@ -52,7 +59,24 @@ std::string list_text(std::span<const KernelInfo> kernels) {
   }
   text += fmt::format(kFormat, kCeilingVersion, kCeilingName, sm_text(kHopper), to_string(DataType::BFloat16),
                       kCeilingIdea);
+  if (has_cutlass) {
+    text += fmt::format(kFormat, kCutlassVersion, kCutlassName, target_text(kCutlass),
+                        to_string(kCutlass.input_type), kCutlassIdea);
+  }
   return text;
+}
+
+bool is_asked_for(const Options& options, std::string_view gpu_version) {
+  const auto& versions = options.gpu_versions;
+  return std::find(versions.begin(), versions.end(), gpu_version) != versions.end();
+}
+
+/// Ok unless CUTLASS was asked for and is not there.
+Status check_built_with_cutlass(const Options& options, Platform& platform) {
+  if (!is_asked_for(options, kCutlassVersion) || platform.has_cutlass()) return {};
+  return unsupported(
+      "cutlass was asked for, but this program was built without it; type `./dev cutlass`, which fetches it, "
+      "and build again, or give CMake -DHG_CUTLASS_ROOT= with the folder of a CUTLASS that is there");
 }
 
 /// Ok if this GPU runs any of what was asked for, or why not.
@@ -61,17 +85,25 @@ Status check_gpu(const Options& options, const DeviceInfo& device) {
     return unsupported(fmt::format("this program needs an {} GPU, but {} is {}; run it on a newer one",
                                    target_text(kProgram), device.name, sm_text(device.compute_capability)));
   }
-  const auto& others = options.gpu_versions;
   const std::vector<KernelGroup> groups = group_kernels(options);
   const bool can_show_ceiling = std::any_of(groups.begin(), groups.end(), [&](const KernelGroup& group) {
     return has_ceiling(group.problem, device);
   });
-  if (!can_show_ceiling && std::find(others.begin(), others.end(), kCeilingVersion) != others.end()) {
+  if (!can_show_ceiling && is_asked_for(options, kCeilingVersion)) {
     return unsupported(
         fmt::format("the ceiling needs an {} GPU (H100, H200, GH200) and bf16, but {} is {}, and the type "
                     "{}; leave ceiling out",
                     sm_text(kHopper), device.name, sm_text(device.compute_capability),
                     to_string(groups.front().problem.input_type)));
+  }
+  const bool can_show_cutlass = std::any_of(groups.begin(), groups.end(), [&](const KernelGroup& group) {
+    return suits_cutlass(group.problem, device);
+  });
+  if (!can_show_cutlass && is_asked_for(options, kCutlassVersion)) {
+    return unsupported(fmt::format(
+        "cutlass needs an {} GPU and bf16 or fp16, but {} is {}, and the type {}; leave cutlass out",
+        target_text(kCutlass), device.name, sm_text(device.compute_capability),
+        to_string(groups.front().problem.input_type)));
   }
   Status first;
   for (const KernelInfo* kernel : options.kernels) {
@@ -200,6 +232,14 @@ class Run {
     return kernel_refusal(kernel, problem);
   }
 
+  /// Beside the ampere ladder, whose mark it is, and where it was asked for.
+  bool shows_cutlass(const KernelGroup& group) const {
+    if (!platform_.has_cutlass() || !suits_cutlass(group.problem, info_.device)) return false;
+    return is_asked_for(options_, kCutlassVersion) ||
+           std::any_of(group.kernels.begin(), group.kernels.end(),
+                       [](const KernelInfo* kernel) { return kernel->version.starts_with(kAmperePrefix); });
+  }
+
   static Status find_file(std::string_view argument, const std::string& path, std::string* file) {
     return path.empty() ? Status() : find_writable_file(argument, path, file);
   }
@@ -224,7 +264,8 @@ class Run {
                            .kernels = {},
                            .data = options_.data,
                            .seed = options_.seed,
-                           .nvml = nvml_.get()};
+                           .nvml = nvml_.get(),
+                           .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok()};
     for (const KernelInfo* kernel : group.kernels) {
       if (!refusal_of(*kernel, group.problem).ok()) continue;
       const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
@@ -391,6 +432,9 @@ class Run {
       }
     }
     if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
+    if (shows_cutlass(group)) {
+      add(kCutlassVersion, kCutlassName, kCutlassIdea, cutlass_refusal(group.problem));
+    }
     return rows;
   }
 
@@ -519,10 +563,12 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
   if (const Status parsed = parse_options(argc, argv, platform.kernels(), &options); !parsed.ok())
     return fail(parsed);
   if (options.action != Options::Action::Run) {
-    out << (options.action == Options::Action::List ? list_text(platform.kernels()) : options.text);
+    const bool list = options.action == Options::Action::List;
+    out << (list ? list_text(platform.kernels(), platform.has_cutlass()) : options.text);
     const Status shown = flush(out);
     return shown.ok() ? kExitOk : fail(shown);
   }
+  if (const Status built = check_built_with_cutlass(options, platform); !built.ok()) return fail(built);
   DeviceInfo device;
   std::string reason;  // for the emulator, if it was not asked for
   if (options.device != Options::Device::Emulator) {

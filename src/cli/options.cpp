@@ -27,8 +27,10 @@ candidates; numbers are the Hopper ladder, ampere.1 and simt.1 begin the two
 others; ranges are written 4-8 or ampere.2-4, whole ladders hopper, ampere and
 simt; best is what the library chooses; ceiling is wgmma without any loads, the
 speed of light on this GPU at this moment; all is everything. 0 and ceiling are
-always measured too, for the percentages. tune measures every configuration of
-kernels that have several, such as ampere.6, and names the best.
+always measured too, for the percentages, and with versions of ampere cutlass,
+where the program was built with it: the best of a handful of CUTLASS 2.x
+configurations for sm_80. tune measures every configuration of kernels that
+have several, such as ampere.6, and names the best.
 
 Method on a GPU: every version is first verified against an fp64 product. Then
 all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
@@ -44,8 +46,8 @@ of what may happen at the same time; deadlocks, races for shared memory and
 accesses outside of it are reported with the line of source. Integer results
 must be exact, others within one rounding and fp32 sums of an fp64 product. A
 failure comes with the command that repeats it, by --seeds 1 --seed S; adding
---trace FILE writes its timeline for ui.perfetto.dev or chrome://tracing. 0 and
-ceiling do not run there.
+--trace FILE writes its timeline for ui.perfetto.dev or chrome://tracing. 0,
+ceiling and cutlass do not run there.
 
 Exit status: 0 all went well; 1 a kernel was wrong, hung or crashed; 2 bad
 input, or a machine that cannot run it.
@@ -79,8 +81,9 @@ constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
 void declare(CLI::App& app, RawOptions& raw) {
   app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
-  app.add_option("kernel_version", raw.versions,
-                 "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling; tune before versions")
+  app.add_option(
+         "kernel_version", raw.versions,
+         "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling, cutlass; tune before\nversions")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
@@ -206,14 +209,14 @@ std::string versions_text(std::span<const KernelInfo> kernels) {
 }
 
 Status unknown_version(const std::string& asked, std::span<const KernelInfo> kernels) {
-  return invalid_argument(
-      fmt::format("there is no kernel version '{}', only 0, {}ceiling and all; type `matmul list` to see "
-                  "what each one is",
-                  asked, versions_text(kernels)));
+  return invalid_argument(fmt::format(
+      "there is no kernel version '{}', only 0, {}ceiling, cutlass and all; type `matmul list` to see "
+      "what each one is",
+      asked, versions_text(kernels)));
 }
 
 /// The kernels asked for, as flags: the order in which they are typed does not matter. The baseline and the
-/// ceiling are run always.
+/// ceiling are run always, and CUTLASS with the ampere ladder.
 class Selection {
  public:
   explicit Selection(std::span<const KernelInfo> kernels) : kernels_(kernels), selected_(kernels.size()) {}
@@ -223,7 +226,7 @@ class Selection {
       std::fill(selected_.begin(), selected_.end(), true);
       return {};
     }
-    if (version == kCeilingVersion) {
+    if (version == kCeilingVersion || version == kCutlassVersion) {
       gpu_versions_.push_back(version);
       return {};
     }
@@ -294,9 +297,9 @@ Status check_tunable(std::span<const KernelInfo> kernels, const Options& options
     if (kernel->tuning == nullptr) others.emplace_back(kernel->version);
   }
   if (!others.empty()) {
-    return invalid_argument(
-        fmt::format("tune was given version {}, which has one configuration; those with several are {}",
-                    others.front(), tunable));
+    return invalid_argument(fmt::format(
+        "tune was given version {}, of which it can choose no configuration; those with several are {}",
+        others.front(), tunable));
   }
   if (options.kernels.empty()) {
     return invalid_argument(fmt::format("tune was given no version; type for example `matmul tune {}`",

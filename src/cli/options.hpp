@@ -50,7 +50,7 @@ struct Options {
   std::string trace_path;   ///< empty: none
 
   // Which of what was given only one device knows, as it was typed.
-  std::vector<std::string> gpu_versions;      ///< "0", "ceiling"
+  std::vector<std::string> gpu_versions;      ///< "0", "ceiling", "cutlass"
   std::vector<std::string> gpu_options;       ///< "--mode"
   std::vector<std::string> emulator_options;  ///< "--seeds"
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/shapes.hpp"
 
 namespace hopper_gemm {
@@ -75,6 +76,13 @@ Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
       "kernel {} ({}) needs an {} GPU{}, but {} is {}; type `matmul list` to see what each version needs",
       kernel.version, kernel.name, target_text(kernel.target),
       kernel.target.or_newer ? "" : " (H100, H200, GH200)", device.name, sm_text(device.compute_capability)));
+}
+
+Status cutlass_refusal(const GemmProblem& problem) {
+  const Status refusal = check_cutlass_gemm(placeholder_args(problem));
+  if (refusal.ok()) return {};
+  return {refusal.code(),
+          fmt::format("cutlass cannot run {}: {}", to_string(problem.shape), refusal.message())};
 }
 
 std::vector<GemmShape> shapes_or_default(const Options& options, DataType type) {

@@ -19,6 +19,9 @@ Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
 /// Ok, or why `kernel` cannot run on this GPU.
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);
 
+/// Ok, or why CUTLASS's configurations cannot take `problem`.
+Status cutlass_refusal(const GemmProblem& problem);
+
 /// The shapes that were asked for, or else the one that kernels for `type` are measured at.
 std::vector<GemmShape> shapes_or_default(const Options& options, DataType type);
 
