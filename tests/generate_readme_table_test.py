@@ -54,8 +54,8 @@ Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 1
 
 | version | name | the one idea | TFLOP/s (burst) | % of cuBLAS SGEMM | gain over previous |
 | --- | --- | --- | ---: | ---: | ---: |
-| 0 | cublas | the idea of 0 | 50 | 100.0 % |  |
-| simt.1 | naive | the idea of simt.1 | 5 | 10.0 % |  |
+| 0 | cublas | the idea of 0 | 50.0 | 100.0 % |  |
+| simt.1 | naive | the idea of simt.1 | 5.0 | 10.0 % |  |
 """
 
 

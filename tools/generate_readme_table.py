@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 import ladder_results
-from ladder_results import CUTLASS, LADDERS, ROOT, ResultsError
+from ladder_results import CUTLASS, LADDERS, ROOT, ResultsError, speed_text
 
 
 def markers(ladder):
@@ -42,7 +42,7 @@ def gain(row, previous):
 
 def measured_cells(row, rows):
     """The speed of `row` and what it is of cuBLAS's and, if that was measured, of CUTLASS's."""
-    cells = [f"{float(row['tflops']):.0f}", percent(row["percent_of_cublas"])]
+    cells = [speed_text(float(row["tflops"])), percent(row["percent_of_cublas"])]
     if CUTLASS in rows:
         cells.append(percent_of(row, rows[CUTLASS]))
     return cells

@@ -24,6 +24,7 @@ class ResultsError(Exception):
 @dataclasses.dataclass(frozen=True)
 class Ladder:
     name: str
+    title: str
     file: str  # in the folder of a GPU's measurements
     versions: str  # a regular expression
     type: str
@@ -41,15 +42,21 @@ class Ladder:
 
 
 LADDERS = (
-    Ladder("hopper", "ladder.csv", "[1-9][0-9]*", "bf16", 8192, "cuBLAS", "hopper --size 8192", "an H100 or H200"),
-    Ladder("ampere", "ampere.csv", r"ampere\.[1-9][0-9]*", "bf16", 4096, "cuBLAS", "ampere --size 4096",
-           "a GPU of sm_80 or newer"),
-    Ladder("simt", "simt.csv", r"simt\.[1-9][0-9]*", "fp32", 4096, "cuBLAS SGEMM", "simt --size 4096",
-           "a GPU of sm_75 or newer"),
+    Ladder("hopper", "Hopper", "ladder.csv", "[1-9][0-9]*", "bf16", 8192, "cuBLAS", "hopper --size 8192",
+           "an H100 or H200"),
+    Ladder("ampere", "Ampere", "ampere.csv", r"ampere\.[1-9][0-9]*", "bf16", 4096, "cuBLAS",
+           "ampere --size 4096", "a GPU of sm_80 or newer"),
+    Ladder("simt", "SIMT", "simt.csv", r"simt\.[1-9][0-9]*", "fp32", 4096, "cuBLAS SGEMM",
+           "simt --size 4096", "a GPU of sm_75 or newer"),
 )
 
 # What the sentence above a table, or the caption of a chart, says of all of its rows.
 RUN_COLUMNS = ("gpu", "sm_count", "driver", "cuda", "commit", "data", "rounds", "date", "command")
+
+
+def speed_text(tflops):
+    """Speeds of fp32 have but two digits before the point, or one."""
+    return f"{tflops:.0f}" if tflops >= 99.95 else f"{tflops:.1f}"
 
 
 def check_row(path, row):
