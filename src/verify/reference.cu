@@ -33,7 +33,8 @@ HG_HOST_DEVICE inline Operand b_of(const GemmArgs& args) {
 // alpha · sum + beta · C, where what is multiplied by zero is not looked at.
 HG_HOST_DEVICE inline double combine(const GemmArgs& args, double sum, cuda::std::int64_t row,
                                      cuda::std::int64_t col) {
-  double result = args.alpha == 0 ? 0 : static_cast<double>(args.alpha) * sum;
+  const bool has_product = args.alpha != 0 && args.shape.k != 0;
+  double result = has_product ? static_cast<double>(args.alpha) * sum : 0;
   if (args.beta != 0) {
     result += static_cast<double>(args.beta) * load_element(args.c, args.output_type, row * args.ldc + col);
   }

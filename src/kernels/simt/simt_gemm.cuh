@@ -134,8 +134,10 @@ inline Status check_simt_gemm(const GemmArgs& args, int block_m, int block_n, in
 /// For arguments that check_simt_gemm accepts.
 inline Gemm gemm_of(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
-  return {.shape = {m, n, args.alpha == 0 ? 0 : k},
-          .alpha = args.alpha,
+  // The sum of no products is 0, whatever alpha is.
+  const bool has_product = args.alpha != 0 && k != 0;
+  return {.shape = {m, n, has_product ? k : 0},
+          .alpha = has_product ? args.alpha : 0,
           .beta = args.beta,
           .a = static_cast<const float*>(args.a),
           .lda = args.lda,
