@@ -1,27 +1,8 @@
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include "kernels/declare_version.hpp"
 
-#include <span>
-
-#include "hopper_gemm/gemm_args.hpp"
-#include "hopper_gemm/tile_config.hpp"
-
-// Every rung's host functions; the kernels themselves are private to their files.
-#define HG_DECLARE_VERSION(version)                         \
-  namespace hopper_gemm::simt::version {                    \
-  Status can_implement(const GemmArgs& args);               \
-  Status launch(const GemmArgs& args, cudaStream_t stream); \
-  }
-
-// A rung that is compiled for several configurations. `launch` takes a default one; `launch_config` returns
-// InvalidArgument for one that is not among `configs`.
-#define HG_DECLARE_TUNABLE_VERSION(version)                                                  \
-  HG_DECLARE_VERSION(version)                                                                \
-  namespace hopper_gemm::simt::version {                                                     \
-  std::span<const TileConfig> configs();                                                     \
-  Status launch_config(const TileConfig& config, const GemmArgs& args, cudaStream_t stream); \
-  }
+namespace hopper_gemm::simt {
 
 HG_DECLARE_VERSION(v1)
 HG_DECLARE_VERSION(v2)
@@ -32,5 +13,4 @@ HG_DECLARE_VERSION(v6)
 HG_DECLARE_TUNABLE_VERSION(v7)
 HG_DECLARE_TUNABLE_VERSION(v8)
 
-#undef HG_DECLARE_TUNABLE_VERSION
-#undef HG_DECLARE_VERSION
+}  // namespace hopper_gemm::simt
