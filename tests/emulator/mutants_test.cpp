@@ -215,7 +215,7 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     std::string fault;
     for (const GemmShape& shape : kShapes) {
-      EmulatedGemm gemm(shape);
+      EmulatedGemm gemm({{.shape = shape}});
       fault = library.fault(seed, &gemm);
       if (!fault.empty()) break;
     }
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
 TEST(MutantsControl, ThePlainKernelPasses) {
   const MutantLibrary library("control");
   ASSERT_TRUE(library.loaded()) << dlerror();
-  EmulatedGemm gemm(kControlShape);
+  EmulatedGemm gemm({{.shape = kControlShape}});
   for (std::uint64_t seed = 0; seed < kControlSeeds; ++seed) {
     ASSERT_EQ(library.fault(seed, &gemm), "") << "seed " << seed;
   }
