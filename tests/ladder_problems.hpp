@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hopper_gemm/data_type.hpp"
@@ -19,8 +20,10 @@ namespace hopper_gemm {
 /// A GEMM, and how its operands lie in memory.
 struct LadderProblem {
   GemmProblem problem;
-  /// Elements by which operands and their lines begin behind a 16-byte boundary.
-  int misalignment = 0;
+  /// Elements by which every operand begins behind a 16-byte boundary.
+  int offset = 0;
+  /// Elements by which leading dimensions are more than a multiple of 8.
+  int pitch_remainder = 0;
   /// C is D. Where beta is 0 it is NaN, which must not leak.
   bool in_place = false;
 };
@@ -80,11 +83,13 @@ inline std::vector<LadderProblem> general_problems(const KernelInfo& kernel, Dat
     result.beta = beta;
     return result;
   };
-  return {
+  std::vector<LadderProblem> problems = {
       {problem({1, 1, 1}, 1, 0)},
       {problem({17, 19, 23}, 1, 0)},
       {problem({127, 131, 67}, 1, 0)},
       {problem({257, 263, 37}, 1, 0)},
+      // Less of K than a chunk or a vector.
+      {problem({33, 35, 3}, 1, 0)},
       // An edge between whole vectors, and one within.
       {problem({132, 136, 40}, 2, -2)},
       {problem({131, 133, 41}, 2, -2)},
@@ -97,20 +102,24 @@ inline std::vector<LadderProblem> general_problems(const KernelInfo& kernel, Dat
       // A and B are NaN.
       {problem({65, 70, 33}, 0, -2)},
       {problem({65, 70, 33}, 0, 0)},
-      // C is D; the first C is NaN.
-      {problem({65, 70, 33}, 1, 0), 0, true},
-      {problem({65, 70, 33}, 1, -2), 0, true},
-      {problem({132, 136, 40}, 2, 1), 0, true},
-      {problem({37, 41, 0}, 1, -2), 0, true},
-      // Rows that start anywhere, and at pairs.
-      {problem({1, 1, 1}, 1, 0), 1},
-      {problem({129, 131, 67}, 1, 0), 1},
-      {problem({132, 136, 72}, 2, -2), 1},
-      {problem({65, 70, 33}, 1, -2), 1, true},
-      {problem({37, 41, 0}, 1, -2), 1},
-      {problem({129, 131, 67}, 1, 0), 2},
-      {problem({132, 136, 72}, 2, -2), 2},
   };
+  // C is D; the first C is NaN.
+  for (const GemmProblem& each : {problem({65, 70, 33}, 1, 0), problem({65, 70, 33}, 1, -2),
+                                  problem({132, 136, 40}, 2, 1), problem({37, 41, 0}, 1, -2)}) {
+    problems.push_back({.problem = each, .in_place = true});
+  }
+  // Rows that start anywhere, and at pairs; operands that do and their rows do not, and the other way round.
+  for (const auto& [offset, pitch_remainder] :
+       {std::pair(1, 1), std::pair(2, 2), std::pair(1, 0), std::pair(0, 1)}) {
+    for (const GemmProblem& each : {problem({129, 131, 67}, 1, 0), problem({132, 136, 72}, 2, -2)}) {
+      problems.push_back({.problem = each, .offset = offset, .pitch_remainder = pitch_remainder});
+    }
+  }
+  problems.push_back({.problem = problem({1, 1, 1}, 1, 0), .offset = 1, .pitch_remainder = 1});
+  problems.push_back({.problem = problem({37, 41, 0}, 1, -2), .offset = 1, .pitch_remainder = 1});
+  problems.push_back(
+      {.problem = problem({65, 70, 33}, 1, -2), .offset = 1, .pitch_remainder = 1, .in_place = true});
+  return problems;
 }
 
 /// Outputs of other types than the inputs.
@@ -121,10 +130,10 @@ inline std::vector<LadderProblem> mixed_type_problems(const KernelInfo& kernel, 
     for (const int misalignment : {0, 1}) {
       GemmProblem problem = plain_problem(kernel, {67, 133, 45}, type);
       problem.output_type = output;
-      problems.push_back({problem, misalignment});
+      problems.push_back({.problem = problem, .offset = misalignment, .pitch_remainder = misalignment});
       problem.alpha = 2;
       problem.beta = -2;
-      problems.push_back({problem, misalignment});
+      problems.push_back({.problem = problem, .offset = misalignment, .pitch_remainder = misalignment});
     }
   }
   return problems;
@@ -170,7 +179,7 @@ inline std::string test_name(const GemmShape& shape) {
   return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
 }
 
-/// "65x70x33_bf16_to_fp32_alpha_2_beta_minus_2_off_by_1_in_place"
+/// "65x70x33_bf16_to_fp32_alpha_2_beta_minus_2_offset_1_pitch_1_in_place"
 inline std::string test_name(const LadderProblem& test) {
   const GemmProblem& problem = test.problem;
   const auto factor = [](float value) {
@@ -181,7 +190,8 @@ inline std::string test_name(const LadderProblem& test) {
   if (problem.output_type != problem.input_type) name += std::string("_to_") + to_string(problem.output_type);
   if (problem.alpha != 1) name += "_alpha_" + factor(problem.alpha);
   if (problem.beta != 0) name += "_beta_" + factor(problem.beta);
-  if (test.misalignment != 0) name += "_off_by_" + std::to_string(test.misalignment);
+  if (test.offset != 0) name += "_offset_" + std::to_string(test.offset);
+  if (test.pitch_remainder != 0) name += "_pitch_" + std::to_string(test.pitch_remainder);
   if (test.in_place) name += "_in_place";
   return name;
 }

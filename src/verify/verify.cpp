@@ -27,9 +27,9 @@ constexpr std::int64_t kGuardRows = 256;
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
 
 // Pitches that leave padding behind every line, and that differ from operand to operand.
-std::int64_t padded_pitch(std::int64_t line_elems, int padding_units, int misalignment) {
+std::int64_t padded_pitch(std::int64_t line_elems, int padding_units, int remainder) {
   const std::int64_t units = ceil_div(line_elems, std::int64_t{kTmaAlignmentElems});
-  return (units + padding_units) * kTmaAlignmentElems + misalignment;
+  return (units + padding_units) * kTmaAlignmentElems + remainder;
 }
 
 /// Where an operand lies within a buffer of its own.
@@ -40,9 +40,9 @@ struct Placement {
   std::int64_t elems;   // of the buffer
 };
 
-Placement place(MatrixLines matrix, int padding_units, int misalignment) {
-  const std::int64_t ld = padded_pitch(matrix.elems, padding_units, misalignment);
-  return {matrix, ld, misalignment, matrix.lines * ld + misalignment + kTmaAlignmentElems};
+Placement place(MatrixLines matrix, int padding_units, const VerifyOptions& options) {
+  const std::int64_t ld = padded_pitch(matrix.elems, padding_units, options.pitch_remainder);
+  return {matrix, ld, options.offset, matrix.lines * ld + options.offset + kTmaAlignmentElems};
 }
 
 /// All operands of a verification; D is guarded on all sides.
@@ -52,11 +52,11 @@ struct Placements {
   Placement c;
   Placement d;
 
-  Placements(const GemmProblem& problem, int misalignment)
-      : a(place(lines_of_a(problem), 1, misalignment)),
-        b(place(lines_of_b(problem), 2, misalignment)),
-        c(place(lines_of_d(problem), 3, misalignment)),
-        d(place(lines_of_d(problem), 1, misalignment)) {
+  Placements(const GemmProblem& problem, const VerifyOptions& options)
+      : a(place(lines_of_a(problem), 1, options)),
+        b(place(lines_of_b(problem), 2, options)),
+        c(place(lines_of_d(problem), 3, options)),
+        d(place(lines_of_d(problem), 1, options)) {
     d.offset += kGuardRows * d.ld;
     d.elems += 2 * kGuardRows * d.ld;
   }
@@ -76,7 +76,7 @@ std::string describe(const CheckResult& result, const GemmShape& shape) {
 class Verification {
  public:
   Verification(const GemmProblem& problem, const VerifyOptions& options)
-      : problem_(problem), options_(options), at_(problem, options.misalignment) {}
+      : problem_(problem), options_(options), at_(problem, options) {}
 
   Status allocate() {
     const auto bytes_of = [](const Placement& operand, DataType type) {
@@ -285,7 +285,7 @@ Status verify_with(Verification& verification, std::span<const VerifyTarget> tar
 }  // namespace
 
 std::int64_t verify_required_bytes(const GemmProblem& problem) {
-  const Placements at(problem, 0);
+  const Placements at(problem, {});
   const std::int64_t inputs = (at.a.elems + at.b.elems) * size_of(problem.input_type);
   const std::int64_t c = problem.beta == 0 ? 0 : at.c.elems * size_of(problem.output_type);
   const std::int64_t outputs = kNumRuns * at.d.elems * size_of(problem.output_type);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "emulated_gemm.hpp"
 #include "emulator/emulated_ladder.hpp"
@@ -80,8 +81,9 @@ TEST(Configs, ThatNeedMoreSharedMemoryThanThereIsSayHowMuch) {
 }
 
 TEST(Configs, AreForRowsThatAreAligned) {
-  for (const int misalignment : {1, 2}) {
-    EmulatedGemm gemm({{.shape = {17, 40, 72}}, misalignment});
+  for (const auto& [offset, pitch_remainder] : {std::pair(1, 0), std::pair(2, 0), std::pair(0, 1)}) {
+    EmulatedGemm gemm(
+        {.problem = {.shape = {17, 40, 72}}, .offset = offset, .pitch_remainder = pitch_remainder});
     const Status status = kernel_of("ampere.6").tuning->launch(kLargeConfig, gemm.args(), nullptr);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
     EXPECT_THAT(status.message(), HasSubstr("rows of A and B that start 16-byte aligned"));

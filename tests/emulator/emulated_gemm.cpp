@@ -36,10 +36,10 @@ std::byte* EmulatedGemm::Operand::at(std::int64_t line, std::int64_t elem) const
 }
 
 EmulatedGemm::Operand EmulatedGemm::allocate_operand(const MatrixLines& matrix, DataType type,
-                                                     int padding_units, int padding_rows, int misalignment) {
-  Operand operand{.type = type, .matrix = matrix, .offset = misalignment};
+                                                     int padding_units, int padding_rows) const {
+  Operand operand{.type = type, .matrix = matrix, .offset = problem_.offset};
   const std::int64_t units = ceil_div(matrix.elems, std::int64_t{kTmaAlignmentElems});
-  operand.ld = (units + padding_units) * kTmaAlignmentElems + misalignment;
+  operand.ld = (units + padding_units) * kTmaAlignmentElems + problem_.pitch_remainder;
   operand.elems =
       std::max(operand.offset + matrix_end(matrix, operand.ld) + padding_rows * operand.ld, std::int64_t{1});
   const auto bytes = static_cast<std::size_t>(operand.elems * size_of(type));
@@ -54,7 +54,7 @@ EmulatedGemm::EmulatedGemm(const LadderProblem& problem) : problem_(problem) {
   std::mt19937 random;
   // Pitches differ from operand to operand.
   const auto make_input = [&](const MatrixLines& matrix, DataType type, int padding_units, bool used) {
-    const Operand operand = allocate_operand(matrix, type, padding_units, 0, problem.misalignment);
+    const Operand operand = allocate_operand(matrix, type, padding_units, 0);
     for (std::int64_t i = 0; i < operand.elems; ++i) store_element(operand.memory, type, i, kNan);
     for (std::int64_t line = 0; used && line < matrix.lines; ++line) {
       for (std::int64_t elem = 0; elem < matrix.elems; ++elem) {
@@ -65,7 +65,7 @@ EmulatedGemm::EmulatedGemm(const LadderProblem& problem) : problem_(problem) {
   };
   const Operand a = make_input(lines_of_a(gemm), gemm.input_type, 1, gemm.alpha != 0);
   const Operand b = make_input(lines_of_b(gemm), gemm.input_type, 2, gemm.alpha != 0);
-  d_ = allocate_operand(lines_of_d(gemm), gemm.output_type, 1, kPaddingRows, problem.misalignment);
+  d_ = allocate_operand(lines_of_d(gemm), gemm.output_type, 1, kPaddingRows);
   args_ = {.shape = gemm.shape,
            .a = a.first(),
            .lda = a.ld,

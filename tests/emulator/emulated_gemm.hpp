@@ -40,8 +40,8 @@ class EmulatedGemm {
   };
 
   /// Memory of its own for a matrix, all of it the pattern.
-  static Operand allocate_operand(const MatrixLines& matrix, DataType type, int padding_units,
-                                  int padding_rows, int misalignment);
+  Operand allocate_operand(const MatrixLines& matrix, DataType type, int padding_units,
+                           int padding_rows) const;
 
   LadderProblem problem_;
   Operand d_;

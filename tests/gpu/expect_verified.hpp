@@ -21,7 +21,8 @@ inline void verify_launch(const VerifyTarget& target, const LadderProblem& probl
   const VerifyOptions options = {.seed = 20260101,
                                  .timeout_seconds = 20,
                                  .integers_only = integers_only,
-                                 .misalignment = problem.misalignment,
+                                 .offset = problem.offset,
+                                 .pitch_remainder = problem.pitch_remainder,
                                  .in_place = problem.in_place};
   std::vector<VerifyReport> reports;
   const Status status = verify_targets(problem.problem, targets, options, &reports);

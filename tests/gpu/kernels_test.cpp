@@ -91,7 +91,8 @@ std::vector<LadderCase> gpu_cases() {
     const auto add = [&](std::span<const GemmShape> shapes, int misalignment) {
       for (const DataType type : input_types(kernel)) {
         for (LadderProblem problem : product_problems(kernel, type, shapes)) {
-          problem.misalignment = misalignment;
+          problem.offset = misalignment;
+          problem.pitch_remainder = misalignment;
           cases.push_back({kernel, problem});
         }
       }
