@@ -98,9 +98,11 @@ INSTANTIATE_TEST_SUITE_P(AllVersions, EmulatedOtherLadders,
 class EmulatedConfigs : public testing::TestWithParam<ConfigCase> {};
 
 TEST_P(EmulatedConfigs, AreExactAndClean) {
-  const auto& [kernel, config, problem] = GetParam();
-  EmulatedGemm gemm(problem);
-  const auto launch = [&](const GemmArgs& args) { return kernel.tuning->launch(config, args, nullptr); };
+  const ConfigCase& test = GetParam();
+  EmulatedGemm gemm(test.problem);
+  const auto launch = [&](const GemmArgs& args) {
+    return test.kernel.tuning->launch(test.config, args, nullptr);
+  };
   // Of compute capability 8.0, which has room for all of them.
   expect_product(launch, {.seed = kConfigSeed, .compute_capability = {8, 0}}, &gemm);
 }

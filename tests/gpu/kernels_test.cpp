@@ -129,18 +129,18 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, OtherLadders, testing::ValuesIn(large_case
 class Configs : public testing::TestWithParam<ConfigCase> {};
 
 TEST_P(Configs, MatchTheFp64Product) {
-  const auto& [kernel, config, problem] = GetParam();
-  HG_SKIP_UNLESS_IT_RUNS(kernel);
+  const ConfigCase& test = GetParam();
+  HG_SKIP_UNLESS_IT_RUNS(test.kernel);
   const auto launch = [&](const GemmArgs& args, cudaStream_t stream) {
-    return kernel.tuning->launch(config, args, stream);
+    return test.kernel.tuning->launch(test.config, args, stream);
   };
   // Small, and many tiles of the largest for each SM.
-  LadderProblem large = problem;
+  LadderProblem large = test.problem;
   large.problem.shape = {2051, 2049, 1003};
-  for (const LadderProblem& each : {problem, large}) {
+  for (const LadderProblem& each : {test.problem, large}) {
     SCOPED_TRACE(test_name(each));
     VerifyReport report;
-    ASSERT_NO_FATAL_FAILURE(verify_launch({test_name(GetParam()), launch}, each, false, &report));
+    ASSERT_NO_FATAL_FAILURE(verify_launch({test_name(test), launch}, each, false, &report));
     if (report.detail.find("bytes of shared memory, and this GPU gives") != std::string::npos) {
       GTEST_SKIP() << report.detail;
     }
