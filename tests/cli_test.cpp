@@ -10,6 +10,7 @@
 
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
+#include "benchmark/tuning.hpp"
 #include "cli/app.hpp"
 #include "cli/options.hpp"
 #include "test_support.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -55,10 +57,40 @@ constexpr std::array kMixed = {
                never_launched},
 };
 
+constexpr TileConfig small_tile(int stages) {
+  return {.block_m = 64,
+          .block_n = 64,
+          .block_k = 32,
+          .warp_m = 32,
+          .warp_n = 32,
+          .thread_m = 0,
+          .thread_n = 0,
+          .stages = stages,
+          .band_m = 8};
+}
+
+constexpr std::array kConfigs = {small_tile(2), small_tile(3), small_tile(4)};
+
+/// What the fake tunable version was launched with.
+std::vector<TileConfig> launched_configs;
+
+constexpr TuningSpace kTuning = {[]() -> std::span<const TileConfig> { return kConfigs; },
+                                 [](const TileConfig& config, const GemmArgs&, cudaStream_t) -> Status {
+                                   launched_configs.push_back(config);
+                                   return {};
+                                 }};
+
+constexpr std::array kTunable = {
+    KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"2", "second", "the second idea", kHopper, takes_multiples_of_8, never_launched, &kTuning},
+    KernelInfo{"3", "third", "the third idea", kHopper, takes_multiples_of_8, never_launched, &kTuning},
+};
+
 /// What the fake GPU does wrong.
 struct Faults {
   std::string wrong_version;    ///< verification finds this version wrong
-  std::string wrong_variant;    ///< likewise a variant of the baseline
+  std::string wrong_variant;    ///< likewise a variant of the baseline, or a configuration
+  std::string refused_variant;  ///< a configuration that does not run here
   std::string failing_version;  ///< sampling it fails with `failure`
   GemmShape failing_shape{};    ///< only at this shape; everywhere if that is empty
   StatusCode failure = StatusCode::Timeout;
@@ -66,8 +98,9 @@ struct Faults {
   Status verify_status;  ///< what verify returns
 };
 
-/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained;
-/// CUTLASS's large tile 6 us, its small one 7 us.
+/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained; CUTLASS's
+/// large tile 6 us, its small one 7 us. Of configurations the second is the fastest in burst, by half a microsecond,
+/// and the third sustained.
 class FakeSession : public Session {
  public:
   FakeSession(const SessionRequest& request, const Faults& faults)
@@ -95,6 +128,8 @@ class FakeSession : public Session {
       ContestantVerdict verdict{.verdict = contestant.verifiable ? Verdict::Verified : Verdict::NotChecked,
                                 .detail = ""};
       if (wrong) verdict = {Verdict::Wrong, "3 elements are wrong"};
+      if (!contestant.variant.empty() && contestant.variant == faults_.refused_variant)
+        verdict = {Verdict::Refused, "integer data: too little shared memory"};
       verdicts->push_back(verdict);
     }
     return faults_.verify_status;
@@ -122,7 +157,9 @@ class FakeSession : public Session {
     if (contestant.version == "cutlass") return contestant.variant == "large tile" ? 6 : 7;
     if (contestant.variant == "cublasGemmEx") return 8;
     if (contestant.version == "0") return mode == Mode::Burst ? 7 : 9;
-    return 10 - std::stod(contestant.version.substr(contestant.version.rfind('.') + 1));
+    const double version = std::stod(contestant.version.substr(contestant.version.rfind('.') + 1));
+    const TileConfig& fastest = kConfigs[mode == Mode::Burst ? 1 : 2];
+    return 10 - version - (contestant.variant == to_string(fastest) ? 0.5 : 0);
   }
 
   Faults faults_;
@@ -563,6 +600,7 @@ TEST_F(CliTest, KernelThatHangsOrCrashesExitsWithOne) {
   }
   platform_.faults_ = {.wrong_version = "",
                        .wrong_variant = "",
+                       .refused_variant = "",
                        .failing_version = "",
                        .open_status = {},
                        .verify_status = {StatusCode::CudaError, "kernel 2: illegal address"}};
@@ -678,6 +716,185 @@ TEST_F(CliTest, ProgressRewritesOneLineOfATerminalOnly) {
   EXPECT_THAT(out_.str(), Not(HasSubstr("\x1b")));
   EXPECT_EQ(run({"1"}, false), kExitOk);
   EXPECT_THAT(err_.str(), AllOf(Not(HasSubstr("\x1b")), HasSubstr("8192x8192x8192: verifying\n")));
+}
+
+// Tuning.
+
+class TuneTest : public CliTest {
+ protected:
+  TuneTest() { platform_.kernels_ = kTunable; }
+
+  static std::string text_of(int config) { return to_string(kConfigs[static_cast<std::size_t>(config)]); }
+
+  std::string write_file(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  /// A file as tune writes it.
+  std::string tuned_file(const std::vector<TunedConfig>& configs) const {
+    RunInfo run;
+    run.device = h200();
+    return write_file("best.json", tuned_json(run, configs));
+  }
+
+  /// As expect_refused(), with a file there.
+  void expect_config_refused(const std::vector<const char*>& arguments,
+                             const std::vector<std::string>& parts) {
+    EXPECT_EQ(run(arguments), kExitCannotRun);
+    const std::string err = err_.str();
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
+    for (const std::string& part : parts) EXPECT_THAT(err, HasSubstr(part));
+    EXPECT_THAT(out_.str(), IsEmpty());
+    EXPECT_EQ(platform_.sessions_, 0);
+  }
+
+  std::vector<std::string> variants_of_request() const {
+    std::vector<std::string> variants;
+    for (const SessionKernel& kernel : platform_.request_.kernels) {
+      variants.push_back(kernel.version + " " + kernel.variant);
+    }
+    return variants;
+  }
+};
+
+TEST_F(TuneTest, TakesTunableVersionsOnly) {
+  expect_refused({"tune", "1"},
+                 {"tune was given version 1", "one configuration", "those with several are 2, 3"});
+  expect_refused({"tune", "1-3"}, {"tune was given version 1"});
+  expect_refused({"tune", "0", "2"}, {"tune was given version 0"});
+  expect_refused({"tune", "ceiling"}, {"tune was given version ceiling"});
+  expect_refused({"tune"}, {"tune was given no version", "`matmul tune 2`"});
+  expect_refused({"2", "tune"}, {"'tune'"});
+}
+
+TEST_F(TuneTest, NeedsAGpu) {
+  expect_refused({"tune", "2", "--device", "emulator"},
+                 {"tune measures speed", "on the emulator", "leave tune out", "verifies 2"});
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  expect_refused({"tune", "2"}, {"tune measures speed", "since no NVIDIA GPU is visible to CUDA"});
+}
+
+TEST_F(TuneTest, MeasuresEveryConfigurationAndPutsTheFastestFirst) {
+  EXPECT_EQ(run({"tune", "2", "--size", "1024"}), kExitOk);
+  EXPECT_THAT(variants_of_request(), ElementsAre("2 " + text_of(0), "2 " + text_of(1), "2 " + text_of(2)));
+  const std::string out = out_.str();
+  const std::size_t best = out.find(text_of(1) + "; the best");
+  ASSERT_NE(best, std::string::npos) << out;
+  EXPECT_LT(best, out.find(text_of(0)));
+  EXPECT_LT(out.find(text_of(0)), out.find(text_of(2)));
+  EXPECT_EQ(out.find("the best", best + text_of(1).size() + 10), std::string::npos);
+  EXPECT_LT(out.find("ceiling"), out.find("cublasLt #3"));
+  EXPECT_THAT(line_of("2 second"), HasSubstr("7.50 (7.50-7.50)"));
+}
+
+TEST_F(TuneTest, LaunchesTheConfigurationOfEachContestant) {
+  EXPECT_EQ(run({"tune", "3", "--size", "1024"}), kExitOk);
+  launched_configs.clear();
+  for (const SessionKernel& kernel : platform_.request_.kernels) {
+    EXPECT_TRUE(kernel.launch({}, nullptr).ok());
+  }
+  EXPECT_THAT(launched_configs, ElementsAreArray(kConfigs));
+}
+
+// The first mode that was asked for is the one that tuning is for.
+TEST_F(TuneTest, TheFirstModeChooses) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--mode", "sustained", "--json", json.c_str()}), kExitOk);
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].config, kConfigs[2]);
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--mode", "both", "--json", json.c_str()}), kExitOk);
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].config, kConfigs[1]);
+}
+
+TEST_F(TuneTest, WritesWhatConfigReads) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "3", "--size", "1024", "--size", "2048", "--json", json.c_str()}), kExitOk);
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 4U);
+  EXPECT_EQ(best[1].version, "3");
+  EXPECT_EQ(best[2].shape, (GemmShape{2048, 2048, 2048}));
+  EXPECT_NEAR(best[0].tflops, 2.0 * 1024 * 1024 * 1024 / 7.5e-6 * 1e-12, 1e-6);
+  EXPECT_EQ(run({"all", "--size", "1024", "--config", json.c_str()}), kExitOk) << err_.str();
+  EXPECT_THAT(variants_of_request(), ElementsAre("1 ", "2 " + text_of(1), "3 " + text_of(1)));
+  EXPECT_THAT(line_of("2 second"), HasSubstr(text_of(1)));
+  // There is none for this shape, where the kernels choose themselves.
+  EXPECT_EQ(run({"2", "--size", "1024", "--size", "512", "--config", json.c_str()}), kExitOk) << err_.str();
+  EXPECT_THAT(variants_of_request(), ElementsAre("2 "));
+}
+
+// Neither can be the best.
+TEST_F(TuneTest, WrongAndRefusedConfigurationsAreNotMeasured) {
+  platform_.faults_.wrong_variant = text_of(1);
+  platform_.faults_.refused_variant = text_of(0);
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--json", json.c_str()}), kExitWrongKernel);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr(text_of(2) + "; the best"), HasSubstr(text_of(1) + ": 3 elements are wrong"),
+                    HasSubstr(text_of(0) + ": integer data: too little shared memory")));
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].config, kConfigs[2]);
+}
+
+// Unlike one that is wrong, it is no failure.
+TEST_F(TuneTest, ARefusedConfigurationIsNoFailure) {
+  platform_.faults_.refused_variant = text_of(1);
+  EXPECT_EQ(run({"tune", "2", "--size", "1024"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr(text_of(1) + ": integer data: too little shared memory"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("WRONG")));
+  EXPECT_THAT(out_.str(), HasSubstr(text_of(0) + "; the best"));
+}
+
+TEST_F(TuneTest, ConfigThatIsNoFileOrNoneOfTunes) {
+  const std::string missing = folder_ / "missing.json";
+  expect_refused({"2", "--config", missing.c_str()},
+                 {"--config cannot read '", "missing.json", "`matmul tune`"});
+  expect_refused({"2", "--config", folder_.c_str()}, {"--config cannot read '"});
+  expect_refused({"2", "--config", ""}, {"--config", "got ''"});
+  for (const char* text : {"", "version,name\n", "[{}]", "{\"m\": 3}"}) {
+    const std::string path = write_file("wrong.json", text);
+    expect_config_refused({"2", "--config", path.c_str()}, {"--config cannot make out '", "wrong.json"});
+  }
+}
+
+TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
+  TunedConfig tuned{"2", DataType::BFloat16, {1024, 1024, 1024}, small_tile(9), 1};
+  std::string path = tuned_file({tuned});
+  expect_config_refused({"2", "--size", "1024", "--config", path.c_str()},
+                        {"asks for " + to_string(small_tile(9)) + " of kernel 2 (second)",
+                         "is not compiled for that", "`matmul tune 2`"});
+  tuned.version = "1";
+  tuned.config = kConfigs[0];
+  path = tuned_file({tuned});
+  expect_config_refused({"1", "--size", "1024", "--config", path.c_str()},
+                        {"of kernel 1 (first)", "is not compiled for that"});
+}
+
+TEST_F(TuneTest, ConfigOfNoUseIsRefused) {
+  const TunedConfig tuned{"2", DataType::BFloat16, {1024, 1024, 1024}, kConfigs[0], 1};
+  const std::string path = tuned_file({tuned});
+  for (const std::vector<const char*>& others : {std::vector<const char*>{"3", "--size", "1024"},
+                                                 {"2", "--size", "2048"},
+                                                 {"2", "--size", "1024", "--type", "fp16"}}) {
+    std::vector<const char*> arguments = others;
+    arguments.insert(arguments.end(), {"--config", path.c_str()});
+    expect_config_refused(arguments,
+                          {"holds no configuration for any version, type and shape", "leave --config out"});
+  }
+  const std::string empty = write_file("empty.json", "[]");
+  expect_config_refused({"2", "--size", "1024", "--config", empty.c_str()}, {"holds no configuration"});
+}
+
+TEST_F(TuneTest, ConfigIsForTheGpu) {
+  expect_refused({"2", "--device", "emulator", "--config", "best.json"}, {"--config was given", "emulator"});
 }
 
 // The command line alone.

@@ -8,7 +8,6 @@
 #include <cctype>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -309,8 +308,9 @@ class Run {
     const std::string& path = options_.config_path;
     if (path.empty()) return {};
     std::ifstream file(path);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    if (!file) {
+    std::string text;
+    std::getline(file, text, '\0');  // all of it; unlike an iterator it does not throw where this is a folder
+    if (!file.is_open() || file.bad()) {
       return invalid_argument(fmt::format(
           "--config cannot read '{}'; type the name of a file that `matmul tune` wrote by --json", path));
     }

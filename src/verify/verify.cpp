@@ -27,9 +27,9 @@ constexpr std::int64_t kGuardRows = 256;
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
 
 // Pitches that leave padding behind every line, and that differ from operand to operand.
-std::int64_t padded_pitch(std::int64_t line_elems, int padding_units, bool unaligned) {
+std::int64_t padded_pitch(std::int64_t line_elems, int padding_units, int remainder) {
   const std::int64_t units = ceil_div(line_elems, std::int64_t{kTmaAlignmentElems});
-  return (units + padding_units) * kTmaAlignmentElems + (unaligned ? 1 : 0);
+  return (units + padding_units) * kTmaAlignmentElems + remainder;
 }
 
 /// Where an operand lies within a buffer of its own.
@@ -40,10 +40,9 @@ struct Placement {
   std::int64_t elems;   // of the buffer
 };
 
-Placement place(MatrixLines matrix, int padding_units, bool unaligned) {
-  const std::int64_t ld = padded_pitch(matrix.elems, padding_units, unaligned);
-  const std::int64_t offset = unaligned ? 1 : 0;
-  return {matrix, ld, offset, matrix.lines * ld + offset + kTmaAlignmentElems};
+Placement place(MatrixLines matrix, int padding_units, const VerifyOptions& options) {
+  const std::int64_t ld = padded_pitch(matrix.elems, padding_units, options.pitch_remainder);
+  return {matrix, ld, options.offset, matrix.lines * ld + options.offset + kTmaAlignmentElems};
 }
 
 /// All operands of a verification; D is guarded on all sides.
@@ -53,11 +52,11 @@ struct Placements {
   Placement c;
   Placement d;
 
-  Placements(const GemmProblem& problem, bool unaligned)
-      : a(place(lines_of_a(problem), 1, unaligned)),
-        b(place(lines_of_b(problem), 2, unaligned)),
-        c(place(lines_of_d(problem), 3, unaligned)),
-        d(place(lines_of_d(problem), 1, unaligned)) {
+  Placements(const GemmProblem& problem, const VerifyOptions& options)
+      : a(place(lines_of_a(problem), 1, options)),
+        b(place(lines_of_b(problem), 2, options)),
+        c(place(lines_of_d(problem), 3, options)),
+        d(place(lines_of_d(problem), 1, options)) {
     d.offset += kGuardRows * d.ld;
     d.elems += 2 * kGuardRows * d.ld;
   }
@@ -77,7 +76,7 @@ std::string describe(const CheckResult& result, const GemmShape& shape) {
 class Verification {
  public:
   Verification(const GemmProblem& problem, const VerifyOptions& options)
-      : problem_(problem), options_(options), at_(problem, options.unaligned) {}
+      : problem_(problem), options_(options), at_(problem, options) {}
 
   Status allocate() {
     const auto bytes_of = [](const Placement& operand, DataType type) {
@@ -117,7 +116,13 @@ class Verification {
     wrong->clear();
     for (int run = 0; run < kNumRuns; ++run) {
       HG_RETURN_IF_ERROR(poison_output(output(run), kStream));
-      if (const Status status = target.launch(args_with_output(run), kStream); !status.ok()) {
+      GemmArgs args = args_with_output(run);
+      if (options_.in_place) {
+        HG_RETURN_IF_ERROR(copy_c_to_d(args));
+        args.c = args.d;
+        args.ldc = args.ldd;
+      }
+      if (const Status status = target.launch(args, kStream); !status.ok()) {
         *wrong = status.message();
         return {};
       }
@@ -158,6 +163,18 @@ class Verification {
     return fill_matrix(first_of(buffer, operand, type), type, operand.matrix.lines,
                        used ? operand.matrix.elems : 0, operand.ld, kind, density, options_.seed * 3 + number,
                        kStream);
+  }
+
+  // Nothing where beta is 0, and where a matrix of no elements has nothing to copy.
+  Status copy_c_to_d(const GemmArgs& args) const {
+    if (args.beta == 0 || output_elems(problem_) == 0) return {};
+    const auto bytes = [&](std::int64_t elems) {
+      return static_cast<std::size_t>(elems * size_of(args.output_type));
+    };
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy2DAsync(args.d, bytes(args.ldd), args.c, bytes(args.ldc),
+                                              bytes(args.shape.n), static_cast<std::size_t>(args.shape.m),
+                                              cudaMemcpyDeviceToDevice, kStream));
+    return {};
   }
 
   GuardedOutput output(int run) const {
@@ -201,7 +218,7 @@ class Verification {
     const int k = problem_.shape.k;
     double largest = 0;
     double error = 0;
-    if (problem_.alpha != 0 && k > 0) {
+    if (problem_.alpha != 0 && k > 0 && output_elems(problem_) > 0) {
       GemmArgs product = args_with_output(0);
       product.alpha = 1;
       product.beta = 0;
@@ -268,7 +285,7 @@ Status verify_with(Verification& verification, std::span<const VerifyTarget> tar
 }  // namespace
 
 std::int64_t verify_required_bytes(const GemmProblem& problem) {
-  const Placements at(problem, false);
+  const Placements at(problem, {});
   const std::int64_t inputs = (at.a.elems + at.b.elems) * size_of(problem.input_type);
   const std::int64_t c = problem.beta == 0 ? 0 : at.c.elems * size_of(problem.output_type);
   const std::int64_t outputs = kNumRuns * at.d.elems * size_of(problem.output_type);

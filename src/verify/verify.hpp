@@ -29,9 +29,11 @@ struct VerifyOptions {
   std::uint64_t seed = 0;
   double timeout_seconds = 30;  ///< for each launch; beyond it the kernel is taken to hang
   bool integers_only = false;   ///< leave out the second step, and with it cuBLAS
-  /// Odd leading dimensions, and operands that begin one element behind a 16-byte boundary. Otherwise both are as
-  /// TMA wants them.
-  bool unaligned = false;
+  // Where both are 0, operands and their lines are aligned as TMA wants them.
+  int offset = 0;           ///< elements by which operands begin behind a 16-byte boundary
+  int pitch_remainder = 0;  ///< elements by which leading dimensions are more than a multiple of 8
+  /// C is D. Where beta is 0 that makes it the NaN that D is poisoned with; otherwise there is no C then.
+  bool in_place = false;
 };
 
 /// GPU memory that verify_targets allocates, in bytes.

@@ -251,7 +251,7 @@ class LadderEdgeShapes : public testing::TestWithParam<EdgeParam> {};
 TEST_P(LadderEdgeShapes, MatchesTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto& [kernel, shape] = GetParam();
-  expect_verified(kernel, shape);
+  expect_verified(kernel, {{shape}});
 }
 
 // For compute-sanitizer's racecheck, which crashes in kernels of cuBLAS.
@@ -259,7 +259,7 @@ TEST_P(LadderEdgeShapes, IsExactOnIntegersWithoutCublas) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto& [kernel, shape] = GetParam();
   constexpr bool kIntegersOnly = true;
-  expect_verified(kernel, shape, kIntegersOnly);
+  expect_verified(kernel, {{shape}}, kIntegersOnly);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllVersions, LadderEdgeShapes,
