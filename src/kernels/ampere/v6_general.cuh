@@ -1,4 +1,4 @@
-// v6 general   prev: v5   Change: any shape, alignment, alpha, beta and output type; tiles as template parameters
+// ampere.6 general   prev: ampere.5   Change: any shape, alignment, alpha, beta and output type; tiles as template parameters
 // Why: this is what a library falls back on. The tile is a template parameter, so that a larger one can do more
 //   products per byte (64x64 of each warp, in 128x256 of the CTA), and a smaller one can fill a GPU with a small D. Tiles
 //   go in bands that share their operands in L2. The loop computes no addresses but those of the copies: rows beyond the
@@ -6,7 +6,9 @@
 //   rows of whole 16-byte chunks.
 // Diff: the kernel takes its tile as a template argument, its copies and its epilogue take any alignment.
 // Expected: the tensor cores wait for nothing but the start and the end of a tile.
-// Measured: TBD
+// Measured: 502 TFLOP/s, 63.3 % of cuBLAS, which has wgmma, and 102.7 % of the best of nine CUTLASS configurations for sm_80
+//   (H200, 4096³, burst: profiles/h200/). The tensor pipe is busy for 78 % of the time, with a third of v5's instructions
+//   and 61 % of its reads from L2.
 // Limits: A and B of one type, bf16 or fp16, B column-major.
 
 #pragma once

@@ -1,10 +1,10 @@
-// simt.v2 coalesced   prev: simt.v1   Change: consecutive threads along N instead of M
+// simt.2 coalesced   prev: simt.1   Change: consecutive threads along N instead of M
 // Why: global memory answers a warp by cache lines. With its threads side by side in a row of D, a warp's
 //   load of B is one line, that of A one element for all, and its store to D one line: 2 lines a step instead
 //   of 33.
 // Expected: several times v1. Then each multiply-add still waits for two loads, and an SM's load unit, which
 //   serves one warp a cycle, is asked eight times as often as it can answer.
-// Measured: TBD
+// Measured: 5.2 TFLOP/s, 10.2 % of cublasSgemm, ten times v1 (H200, 4096³, burst: profiles/h200/).
 // Limits: none.
 
 #include "hopper_gemm/device_common.cuh"

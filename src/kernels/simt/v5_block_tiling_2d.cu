@@ -1,10 +1,11 @@
-// simt.v5 block_tiling_2d   prev: simt.v4   Change: a thread computes a patch of 8x8 elements of D
+// simt.5 block_tiling_2d   prev: simt.4   Change: a thread computes a patch of 8x8 elements of D
 // Why: the sum over K of a patch is a sum of outer products: 8 elements of A and 8 of B, once in registers,
 //   serve 64 multiply-adds. That is a quarter of a load for each, where v4 needs more than one. The tile is
 //   128x128, so that global memory delivers half of what it does in v4.
 // Expected: about twice v4, for the first time more multiply-adds than other instructions. Of the loads from
 //   shared memory those of B conflict: 16 neighbours read every eighth word, four to a bank.
-// Measured: TBD
+// Measured: 22.9 TFLOP/s, 44.7 % of cublasSgemm, twice v4 (H200, 4096³, burst: profiles/h200/). A load from shared
+//   memory takes four cycles instead of one on average.
 // Limits: none.
 
 #include "hopper_gemm/device_common.cuh"

@@ -1,11 +1,12 @@
-// simt.v6 vectorized   prev: simt.v5   Change: 16-byte loads and stores, A transposed in shared memory
+// simt.6 vectorized   prev: simt.5   Change: 16-byte loads and stores, A transposed in shared memory
 // Why: an instruction that moves 16 bytes does the work of four. Along B's and D's rows the four elements lie
 //   side by side already; for A's fragment, a column, the tile must be transposed, which its store into
 //   shared memory does at no cost. Where the operands do not consist of aligned vectors, a second instance of
 //   the kernel copies element by element.
 // Expected: 64 multiply-adds for 4 loads from shared memory instead of 16. The loads of B still conflict, in
 //   pairs.
-// Measured: TBD
+// Measured: 27.7 TFLOP/s, 54.1 % of cublasSgemm, 21 % more than v5 (H200, 4096³, burst: profiles/h200/). The
+//   conflicts are two thirds of v5's.
 // Limits: none.
 
 #include "hopper_gemm/device_common.cuh"

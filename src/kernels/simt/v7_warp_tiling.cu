@@ -1,11 +1,12 @@
-// simt.v7 warp_tiling   prev: simt.v6   Change: warps have tiles of their own, and the tiling is an argument
+// simt.7 warp_tiling   prev: simt.6   Change: warps have tiles of their own, and the tiling is an argument
 // Why: a thread's 8x8 elements need not be one patch. In four patches of 4x4, those of a warp's lanes side by
 //   side, a warp's load from shared memory takes neighbouring vectors: no bank conflicts, few different
 //   addresses. How a tile is best cut up depends on the GPU, so the extents are a TileConfig, and the valid
 //   ones are all compiled.
 // Expected: the loads from shared memory disappear behind the multiply-adds. The wait for global memory
 //   remains.
-// Measured: TBD
+// Measured: 36.8 TFLOP/s, 71.9 % of cublasSgemm, 33 % more than v6 (H200, 4096³, burst: profiles/h200/). The loads'
+//   conflicts are gone; those of the stores that transpose A came.
 // Limits: none.
 // Diff: half of it is the space of configurations and the table of its kernels, on the host.
 

@@ -1,11 +1,12 @@
-// simt.v8 cp_async   prev: simt.v7   Change: cp.async fills one stage while another is multiplied
+// simt.8 cp_async   prev: simt.7   Change: cp.async fills one stage while another is multiplied
 // Why: in v7 all warps wait for global memory, then for each other, twice a K block. cp.async copies the next
 //   K block into another stage, with no register in between, while this one is multiplied; fragments are
 //   loaded a step ahead in the same way, so that one barrier a K block is left. A is transposed by copies of
 //   4 bytes: 8 neighbours of 4 rows a warp, whole sectors of global memory and 32 different banks.
 // Expected: bound by the rate of multiply-adds. With 128 accumulators a thread they are nine tenths of the
 //   main loop's instructions (sm_90: 2048 of 2229 in a K block of 16; 96 load fragments, 12 copy).
-// Measured: TBD
+// Measured: 50.2 TFLOP/s, 97.9 % of cublasSgemm, 36 % more than v7 (H200, 4096³, burst: profiles/h200/). The multiply-adds
+//   take 75 % of what the SM could do, cublasSgemm's 77 %.
 // Limits: none. Before sm_80, which has no cp.async, the copies go through registers.
 // Diff: the copies are a thread's own part of the work now, set up once, where v7 has two loops over the
 //   tile.
