@@ -72,9 +72,13 @@ TEST(Choose, IsAlwaysCompiledAndFitsTheSharedMemory) {
 
 TEST(Choose, TakesASmallerTileWhereSharedMemoryIsScarce) {
   const GemmArgs args = args_of({8192, 8192, 8192});
-  EXPECT_EQ(area(config_of(args, kSms, 99 << 10)), 128 * 256);  // sm_86: 96 KiB
-  EXPECT_EQ(area(config_of(args, kSms, 64 << 10)), 128 * 128);  // sm_75: 48 KiB
-  EXPECT_EQ(choose(args, kSms, 47 << 10), std::nullopt);
+  EXPECT_EQ(area(config_of(args, kSms, 163 << 10)), 128 * 256);  // sm_80: 144 KiB
+  EXPECT_EQ(area(config_of(args, kSms, 99 << 10)), 128 * 128);   // sm_86: 96 KiB
+  EXPECT_EQ(config_of(args, kSms, 99 << 10).block_k, 64);
+  EXPECT_EQ(area(config_of(args, kSms, 64 << 10)), 128 * 128);  // 48 KiB
+  EXPECT_EQ(config_of(args, kSms, 64 << 10).block_k, 32);
+  EXPECT_EQ(area(config_of(args, kSms, 47 << 10)), 64 * 64);  // 24 KiB
+  EXPECT_EQ(choose(args, kSms, 23 << 10), std::nullopt);
 }
 
 TEST(Choose, CopiesAsMuchAsAllRowsAllow) {

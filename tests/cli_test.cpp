@@ -760,8 +760,8 @@ class TuneTest : public CliTest {
 };
 
 TEST_F(TuneTest, TakesTunableVersionsOnly) {
-  expect_refused({"tune", "1"},
-                 {"tune was given version 1", "one configuration", "those with several are 2, 3"});
+  expect_refused({"tune", "1"}, {"tune was given version 1", "of which it can choose no configuration",
+                                 "those with several are 2, 3"});
   expect_refused({"tune", "1-3"}, {"tune was given version 1"});
   expect_refused({"tune", "0", "2"}, {"tune was given version 0"});
   expect_refused({"tune", "ceiling"}, {"tune was given version ceiling"});

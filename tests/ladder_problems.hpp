@@ -43,7 +43,7 @@ struct ConfigCase {
 
 /// Whether `kernel` takes any shape, alignment, alpha and beta, not only those of its ladder's own operation.
 inline bool is_general(const KernelInfo& kernel) {
-  return kernel.version == "ampere.6" || kernel.version.starts_with("simt.");
+  return kernel.version == "ampere.6" || kernel.version == "best" || kernel.version.starts_with("simt.");
 }
 
 inline bool is_of_ladder(const KernelInfo& kernel, std::string_view ladder) {
@@ -139,12 +139,12 @@ inline std::vector<LadderProblem> mixed_type_problems(const KernelInfo& kernel, 
   return problems;
 }
 
-/// Every test of the ladders other than Hopper's, whose versions take one operation and have lists of their own.
+/// Every test of what is not the Hopper ladder, whose versions take one operation and have lists of their own.
 /// kernels: all_kernels(), or those compiled for the emulator.
 inline std::vector<LadderCase> ladder_cases(std::span<const KernelInfo> kernels) {
   std::vector<LadderCase> cases;
   for (const KernelInfo& kernel : kernels) {
-    if (!is_of_ladder(kernel, "ampere") && !is_of_ladder(kernel, "simt")) continue;
+    if (!is_of_ladder(kernel, "ampere") && !is_of_ladder(kernel, "simt") && !is_general(kernel)) continue;
     const auto add = [&](const std::vector<LadderProblem>& problems) {
       for (const LadderProblem& problem : problems) cases.push_back({kernel, problem});
     };

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "best.hpp"
 #include "kernels/launch.hpp"
 
 namespace hopper_gemm {
@@ -40,6 +41,7 @@ TEST(Registry, HoldsTheLaddersOneAfterTheOther) {
   for (int i = 1; i <= 11; ++i) expected.push_back(std::to_string(i));
   for (int i = 1; i <= 6; ++i) expected.push_back("ampere." + std::to_string(i));
   for (int i = 1; i <= 8; ++i) expected.push_back("simt." + std::to_string(i));
+  expected.emplace_back("best");
   EXPECT_EQ(versions, expected);
 }
 
@@ -54,7 +56,7 @@ TEST(Registry, LaddersArePartsOfTheWhole) {
   expect_part(hopper_ladder(), "1", "11");
   expect_part(ampere_ladder(), "ampere.1", "ampere.6");
   expect_part(simt_ladder(), "simt.1", "simt.8");
-  EXPECT_EQ(hopper_ladder().size() + ampere_ladder().size() + simt_ladder().size(), all_kernels().size());
+  EXPECT_EQ(hopper_ladder().size() + ampere_ladder().size() + simt_ladder().size() + 1, all_kernels().size());
 }
 
 TEST(Registry, EveryVersionOfEveryLadderIsDescribed) {
@@ -154,7 +156,8 @@ TEST(Registry, EveryVersionOfEveryLadderSaysWhatItCannotDo) {
 // The general ones take what the others refuse.
 TEST(Registry, GeneralVersionsTakeAnyShapeScaleAndAlignment) {
   for (const KernelInfo& kernel : all_kernels()) {
-    const bool is_general = kernel.version == "ampere.6" || kernel.version.starts_with("simt.");
+    const bool is_general =
+        kernel.version == "ampere.6" || kernel.version == "best" || kernel.version.starts_with("simt.");
     SCOPED_TRACE(kernel.version);
     GemmArgs odd = own_args_of(kernel, {17, 19, 23});
     odd.lda = 25;
@@ -171,6 +174,39 @@ TEST(Registry, GeneralVersionsTakeAnyShapeScaleAndAlignment) {
     EXPECT_EQ(kernel.can_implement(own_args_of(kernel, {0, 64, 64})).ok(), is_general);
     EXPECT_EQ(kernel.can_implement(own_args_of(kernel, {64, 0, 64})).ok(), is_general);
   }
+}
+
+std::string_view best_version(const GemmArgs& args, ComputeCapability gpu) {
+  const KernelInfo* const kernel = best_kernel(args, gpu);
+  return kernel == nullptr ? "none" : kernel->version;
+}
+
+TEST(Best, IsTheLastOfALadderByOperandsAndGpu) {
+  const GemmArgs aligned = own_args_of(*find_kernel("11"), {64, 64, 64});
+  GemmArgs odd = aligned;
+  odd.shape.k = 63;
+  GemmArgs half = aligned;
+  half.input_type = half.output_type = DataType::Float16;
+  const GemmArgs single = own_args_of(*find_kernel("simt.8"), {64, 64, 64});
+  EXPECT_EQ(best_version(aligned, {9, 0}), "11");
+  EXPECT_EQ(best_version(odd, {9, 0}), "ampere.6");
+  EXPECT_EQ(best_version(half, {9, 0}), "ampere.6");
+  for (const ComputeCapability gpu : {ComputeCapability{8, 0}, {8, 6}, {8, 9}, {10, 0}, {12, 0}}) {
+    EXPECT_EQ(best_version(aligned, gpu), "ampere.6");
+  }
+  for (const ComputeCapability gpu : {ComputeCapability{7, 5}, {8, 0}, {9, 0}}) {
+    EXPECT_EQ(best_version(single, gpu), "simt.8");
+  }
+  EXPECT_EQ(best_version(aligned, {7, 5}), "none");
+  EXPECT_EQ(best_version(single, {7, 0}), "none");
+}
+
+TEST(Best, SaysWhyNoKernelTakesTheOperands) {
+  GemmArgs args = own_args_of(*find_kernel("simt.8"), {64, 64, 64});
+  args.b_layout = Layout::ColumnMajor;
+  const Status refusal = find_kernel("best")->can_implement(args);
+  EXPECT_EQ(refusal.code(), StatusCode::Unsupported);
+  EXPECT_THAT(refusal.message(), testing::HasSubstr("simt.8: B is column-major"));
 }
 
 TEST(Registry, KThatTheStagesOvertakeIsRefused) {

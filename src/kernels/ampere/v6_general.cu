@@ -49,6 +49,9 @@ constexpr std::array kPreferences = {
     Preference{tile(128, 128, 64, 64, 64, 3), 0.94},  // 96 KiB
     Preference{tile(128, 64, 64, 64, 32, 4), 0.77},   // 96 KiB
     Preference{tile(64, 64, 64, 32, 32, 4), 0.6},     // 64 KiB
+    Preference{tile(128, 128, 32, 64, 64, 3),
+               0.83},                               // 48 KiB: for less shared memory than sm_80 to sm_90 have
+    Preference{tile(64, 64, 32, 32, 32, 3), 0.57},  // 24 KiB
 };
 static_assert(std::all_of(kPreferences.begin(), kPreferences.end(), [](const Preference& preference) {
   return index_of(kConfigs, preference.config) < kConfigs.size();
