@@ -217,6 +217,14 @@ TEST_F(EmulatedRunTest, ShapesThatTakeTooLong) {
     expect_refused({"1", "--shape", shape}, {std::string("too long for ") + shape});
   }
   expect_refused({"1", "--suite", "squares"}, {"too long for 2048x2048x2048"});
+  static constexpr std::array kFp32 = {KernelInfo{"simt.1",
+                                                  "single",
+                                                  "",
+                                                  {{7, 5}, true, DataType::Float32, Layout::RowMajor},
+                                                  [](const GemmArgs& args) { return check_gemm(args); },
+                                                  launch_right}};
+  platform_.ladder_ = kFp32;
+  expect_refused({"simt.1", "--size", "512"}, {"too long for 512x512x512 in fp32", "--size 256"});
 }
 
 TEST_F(EmulatedRunTest, ShapesThatEveryVersionRefuses) {

@@ -36,13 +36,21 @@ constexpr int kDefaultSeeds = 10;
 // than CTAs.
 constexpr GemmShape kDefaultShapes[] = {{256, 256, 256}, {200, 264, 72}, {129, 257, 136}, {520, 776, 328}};
 
+// The same for kernels that multiply one element at a time, each of which costs as much as an instruction of a tensor
+// core.
+constexpr GemmShape kDefaultFp32Shapes[] = {{128, 128, 64}, {67, 129, 40}, {129, 70, 33}};
+
 // Persistent kernels size their grids by it: few, so that each CTA has several tiles.
 constexpr int kSms[] = {2, 4, 6};
 
 // Multiply-adds of a launch, in whole tiles: some ten seconds. It bounds the memory too, at less than 1 GB,
 // since no K is below 64 then.
-constexpr double kMostMultiplyAdds = 0x1p31;
-constexpr int kLargestSquare = 1280;
+struct SizeLimit {
+  double multiply_adds;
+  int largest_square;
+};
+constexpr SizeLimit kTensorCoreLimit = {0x1p31, 1280};
+constexpr SizeLimit kFp32Limit = {0x1p25, 256};
 
 // In front of D: more rows than the tallest tile has. Behind it memory ends, and the emulator reports who
 // writes there.
@@ -60,13 +68,14 @@ double multiply_adds(const GemmShape& shape) {
   return padded(shape.m, 128) * padded(shape.n, 256) * padded(shape.k, 64);
 }
 
-Status check_size(const GemmShape& shape) {
-  if (multiply_adds(shape) <= kMostMultiplyAdds) return {};
-  return unsupported(
-      fmt::format("the emulator would take too long for {}, which is {:.1e} multiply-adds in whole tiles "
-                  "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
-                  "--shape as small",
-                  to_string(shape), multiply_adds(shape), kMostMultiplyAdds, kLargestSquare));
+Status check_size(const GemmShape& shape, DataType type) {
+  const SizeLimit& limit = type == DataType::Float32 ? kFp32Limit : kTensorCoreLimit;
+  if (multiply_adds(shape) <= limit.multiply_adds) return {};
+  return unsupported(fmt::format(
+      "the emulator would take too long for {} in {}, which is {:.1e} multiply-adds in whole tiles "
+      "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
+      "--shape as small",
+      to_string(shape), to_string(type), multiply_adds(shape), limit.multiply_adds, limit.largest_square));
 }
 
 // A pitch that TMA accepts and that leaves padding behind every line.
@@ -312,6 +321,12 @@ DataKind EmulatedRun::data_of(std::uint64_t seed) const {
   return seed % 2 == 0 ? DataKind::Integers : DataKind::Normal;
 }
 
+std::span<const GemmShape> EmulatedRun::shapes_of(const KernelGroup& group) const {
+  if (!options_.shapes.empty()) return options_.shapes;
+  if (group.problem.input_type == DataType::Float32) return kDefaultFp32Shapes;
+  return kDefaultShapes;
+}
+
 Status EmulatedRun::check(std::span<const KernelInfo> kernels) {
   HG_RETURN_IF_ERROR(check_arguments());
   for (const KernelInfo*& kernel : options_.kernels) {
@@ -324,11 +339,12 @@ Status EmulatedRun::check(std::span<const KernelInfo> kernels) {
     }
     kernel = &*found;
   }
-  if (options_.shapes.empty() && options_.trace_path.empty()) {
-    options_.shapes.assign(std::begin(kDefaultShapes), std::end(kDefaultShapes));
-  }
   HG_RETURN_IF_ERROR(check_trace());
-  for (const GemmShape& shape : options_.shapes) HG_RETURN_IF_ERROR(check_size(shape));
+  for (const KernelGroup& group : group_kernels(options_)) {
+    for (const GemmShape& shape : shapes_of(group)) {
+      HG_RETURN_IF_ERROR(check_size(shape, group.problem.input_type));
+    }
+  }
   return check_any_can_run(options_);
 }
 
@@ -384,8 +400,8 @@ Status EmulatedRun::verify() {
   progress_.clear();
   out_ << header() << table_row("version", "shape MxNxK", "seeds", "result", "steps", "seconds", "")
        << std::flush;
-  for (const GemmShape& shape : options_.shapes) {
-    for (KernelGroup& group : group_kernels(options_)) {
+  for (KernelGroup& group : group_kernels(options_)) {
+    for (const GemmShape& shape : shapes_of(group)) {
       if (!out_) return {};  // nobody would see more results
       group.problem.shape = shape;
       HG_RETURN_IF_ERROR(verify_group(group));

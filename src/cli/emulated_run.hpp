@@ -41,6 +41,7 @@ class EmulatedRun {
   struct Outcome;
 
   int num_seeds() const;
+  std::span<const GemmShape> shapes_of(const KernelGroup& group) const;
   std::uint64_t seed_at(int i) const;
   DataKind data_of(std::uint64_t seed) const;
   Status check_arguments() const;
