@@ -408,6 +408,8 @@ TEST_F(CliTest, DriverWithoutTensorMaps) {
   platform_.tensor_map_status_ =
       unsupported("the driver lacks cuTensorMapEncodeTiled; install driver 525 or later");
   expect_refused({"1", "--device", "gpu"}, {"cuTensorMapEncodeTiled"});
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere.1", "simt.1", "--device", "gpu"}), kExitOk);
 }
 
 TEST_F(CliTest, TooLittleMemoryIsSaidBeforeAllocating) {

@@ -117,7 +117,12 @@ Status check_gpu(const Options& options, const DeviceInfo& device) {
 Status find_gpu(const Options& options, Platform& platform, DeviceInfo* device) {
   HG_RETURN_IF_ERROR(platform.query_device(device));
   HG_RETURN_IF_ERROR(check_gpu(options, *device));
-  return device->compute_capability == kHopper ? platform.check_tensor_map_support() : Status();
+  // What is for one architecture alone is the Hopper ladder.
+  const bool needs_tensor_maps =
+      std::any_of(options.kernels.begin(), options.kernels.end(), [&](const KernelInfo* kernel) {
+        return !kernel->target.or_newer && runs_on(kernel->target, device->compute_capability);
+      });
+  return needs_tensor_maps ? platform.check_tensor_map_support() : Status();
 }
 
 /// Says at which shape a session failed.
