@@ -392,7 +392,7 @@ MUTANTS = {
     "simt_v1_reads_c_where_beta_is_0": (SIMT_V1, [
         (SIMT_GEMM, "if (gemm.beta != 0) result +=", "if (gemm.c != nullptr) result +=")]),
     "simt_v1_multiplies_nan_by_alpha_0": (SIMT_V1, [
-        (SIMT_GEMM, "args.alpha == 0 ? 0 : k", "k")]),
+        (SIMT_GEMM, "args.alpha != 0 && k != 0", "k != 0")]),
     "simt_v6_vectors_that_reach_behind_the_row": (SIMT_V6, [
         (SIMT_GEMM, SIMT_VECTORS, "leading_dimension % kVectorElems == 0 && row_elems > 0;")]),
     "simt_v6_vectors_whatever_the_pitch": (SIMT_V6, [
