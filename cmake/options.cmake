@@ -35,6 +35,18 @@ function(hg_guard_ptxas target)
     CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/cmake/ptxas_guard.py")
 endfunction()
 
+# hg_find_cutlass(variable): CUTLASS's include folder, which HG_CUTLASS_ROOT is, or holds as a checkout or a wheel.
+function(hg_find_cutlass variable)
+  foreach(dir IN ITEMS . include cutlass_library/source/include)
+    if(EXISTS ${HG_CUTLASS_ROOT}/${dir}/cutlass/gemm/device/gemm.h)
+      set(${variable} ${HG_CUTLASS_ROOT}/${dir} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "HG_CUTLASS_ROOT is ${HG_CUTLASS_ROOT}, where no cutlass/gemm/device/gemm.h is found: neither in "
+                      "it nor in its include or cutlass_library/source/include")
+endfunction()
+
 # hg_add_git_commit(target): a header with the commit that the sources stand at, looked up again on every build.
 function(hg_add_git_commit target)
   set(header_dir ${PROJECT_BINARY_DIR}/generated)

@@ -16,6 +16,12 @@
     function();                        \
   } while (false)
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
+#define HG_PTX_SM_75(name, ...) __VA_ARGS__
+#else
+#define HG_PTX_SM_75(name, ...) HG_PTX_UNSUPPORTED(hg_ptx_##name##_requires_sm_75)
+#endif
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define HG_PTX_SM_80(name, ...) __VA_ARGS__
 #else

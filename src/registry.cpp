@@ -3,14 +3,39 @@
 #include <algorithm>
 #include <array>
 
+#include "best.hpp"
+#include "kernels/ampere/versions.hpp"
 #include "kernels/hopper/versions.hpp"
+#include "kernels/simt/versions.hpp"
 
 namespace hopper_gemm {
 namespace {
 
-constexpr ComputeCapability kHopper = {9, 0};
+constexpr KernelTarget kHopper = {.compute_capability = {9, 0},
+                                  .or_newer = false,
+                                  .input_type = DataType::BFloat16,
+                                  .b_layout = Layout::ColumnMajor};
 
-constexpr std::array kHopperLadder = {
+constexpr KernelTarget kAmpere = {.compute_capability = {8, 0},
+                                  .or_newer = true,
+                                  .input_type = DataType::BFloat16,
+                                  .b_layout = Layout::ColumnMajor};
+constexpr KernelTarget kSimt = {.compute_capability = {7, 5},
+                                .or_newer = true,
+                                .input_type = DataType::Float32,
+                                .b_layout = Layout::RowMajor};
+
+// What is taken where nothing is said; which GPU which operands need, it says itself.
+constexpr KernelTarget kAny = {.compute_capability = {7, 5},
+                               .or_newer = true,
+                               .input_type = DataType::BFloat16,
+                               .b_layout = Layout::ColumnMajor};
+
+constexpr TuningSpace kAmpereGeneral = {ampere::v6::configs, ampere::v6::launch_config};
+constexpr TuningSpace kSimtWarpTiling = {simt::v7::configs, simt::v7::launch_config};
+constexpr TuningSpace kSimtCpAsync = {simt::v8::configs, simt::v8::launch_config};
+
+constexpr std::array kKernels = {
     KernelInfo{"1", "tma_wgmma", "TMA tiles into swizzled shared memory, wgmma m64n64k16, one warpgroup",
                kHopper, v01::can_implement, v01::launch},
     KernelInfo{"2", "large_tile", "128x128 tile, wgmma m64n128k16: more operations per byte", kHopper,
@@ -40,16 +65,87 @@ constexpr std::array kHopperLadder = {
                v10::can_implement, v10::launch},
     KernelInfo{"11", "stmatrix", "stmatrix into swizzled staging: no bank conflicts in the epilogue", kHopper,
                v11::can_implement, v11::launch},
+
+    KernelInfo{"ampere.1", "wmma",
+               "tensor cores through nvcuda::wmma, tiles through registers to shared memory", kAmpere,
+               ampere::v1::can_implement, ampere::v1::launch},
+    KernelInfo{"ampere.2", "cp_async", "cp.async: the next K block comes while this one is multiplied",
+               kAmpere, ampere::v2::can_implement, ampere::v2::launch},
+    KernelInfo{"ampere.3", "mma_sync", "ldmatrix and mma.sync.m16n8k16 instead of wmma, from padded rows",
+               kAmpere, ampere::v3::can_implement, ampere::v3::launch},
+    KernelInfo{"ampere.4", "swizzle",
+               "16-byte chunks swizzled by XOR: rows of 128 bytes without padding or bank conflicts", kAmpere,
+               ampere::v4::can_implement, ampere::v4::launch},
+    KernelInfo{"ampere.5", "multistage", "a ring of stages, and fragments loaded one step ahead", kAmpere,
+               ampere::v5::can_implement, ampere::v5::launch},
+    KernelInfo{"ampere.6", "general",
+               "any shape and alignment, tiles in bands for L2, a configuration for the shape", kAmpere,
+               ampere::v6::can_implement, ampere::v6::launch, &kAmpereGeneral},
+
+    KernelInfo{"simt.1", "naive", "one thread an element, straight from global memory", kSimt,
+               simt::v1::can_implement, simt::v1::launch},
+    KernelInfo{"simt.2", "coalesced", "neighbouring threads in neighbouring columns", kSimt,
+               simt::v2::can_implement, simt::v2::launch},
+    KernelInfo{"simt.3", "smem_tiles", "tiles of A and B in shared memory", kSimt, simt::v3::can_implement,
+               simt::v3::launch},
+    KernelInfo{"simt.4", "block_tiling_1d", "a thread computes a column of elements", kSimt,
+               simt::v4::can_implement, simt::v4::launch},
+    KernelInfo{"simt.5", "block_tiling_2d", "a thread computes a square of elements", kSimt,
+               simt::v5::can_implement, simt::v5::launch},
+    KernelInfo{"simt.6", "vectorized", "accesses of 16 bytes, A transposed in shared memory", kSimt,
+               simt::v6::can_implement, simt::v6::launch},
+    KernelInfo{"simt.7", "warp_tiling", "warps have tiles of their own, cut into subtiles", kSimt,
+               simt::v7::can_implement, simt::v7::launch, &kSimtWarpTiling},
+    KernelInfo{"simt.8", "cp_async", "cp.async: the next K block comes while this one is multiplied", kSimt,
+               simt::v8::can_implement, simt::v8::launch, &kSimtCpAsync},
+
+    KernelInfo{"best", "library", "what the library chooses for the operands and the GPU", kAny,
+               best::can_implement, best::launch},
 };
+
+constexpr std::size_t kHopperVersions = 11;
+constexpr std::size_t kAmpereVersions = 6;
+constexpr std::size_t kSimtVersions = 8;
 
 }  // namespace
 
-std::span<const KernelInfo> hopper_ladder() { return kHopperLadder; }
+std::span<const KernelInfo> all_kernels() { return kKernels; }
+
+std::span<const KernelInfo> hopper_ladder() { return all_kernels().first(kHopperVersions); }
+
+std::span<const KernelInfo> ampere_ladder() {
+  return all_kernels().subspan(kHopperVersions, kAmpereVersions);
+}
+
+std::span<const KernelInfo> simt_ladder() {
+  return all_kernels().subspan(kHopperVersions + kAmpereVersions, kSimtVersions);
+}
 
 const KernelInfo* find_kernel(std::string_view version) {
-  const auto found = std::find_if(kHopperLadder.begin(), kHopperLadder.end(),
+  const auto found = std::find_if(kKernels.begin(), kKernels.end(),
                                   [&](const KernelInfo& kernel) { return kernel.version == version; });
-  return found == kHopperLadder.end() ? nullptr : &*found;
+  return found == kKernels.end() ? nullptr : &*found;
+}
+
+std::string sm_text(ComputeCapability capability) {
+  return "sm_" + std::to_string(capability.major) + std::to_string(capability.minor);
+}
+
+std::string target_text(const KernelTarget& target) {
+  return sm_text(target.compute_capability) + (target.or_newer ? " or newer" : "");
+}
+
+bool runs_on(const KernelTarget& target, ComputeCapability gpu) {
+  return gpu == target.compute_capability || (target.or_newer && target.compute_capability < gpu);
+}
+
+GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type) {
+  const DataType data_type = type.value_or(kernel.target.input_type);
+  // Kernels for fp32 take a row-major B.
+  return {.shape = shape,
+          .input_type = data_type,
+          .output_type = data_type,
+          .b_layout = data_type == DataType::Float32 ? Layout::RowMajor : kernel.target.b_layout};
 }
 
 }  // namespace hopper_gemm

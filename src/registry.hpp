@@ -3,11 +3,14 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
+#include "hopper_gemm/tile_config.hpp"
 
 namespace hopper_gemm {
 
@@ -19,28 +22,69 @@ struct ComputeCapability {
   friend constexpr bool operator==(const ComputeCapability& x, const ComputeCapability& y) {
     return x.major == y.major && x.minor == y.minor;
   }
+  friend constexpr bool operator<(const ComputeCapability& x, const ComputeCapability& y) {
+    return x.major != y.major ? x.major < y.major : x.minor < y.minor;
+  }
+};
+
+/// "sm_90".
+std::string sm_text(ComputeCapability capability);
+
+/// What a kernel runs on, and the operation that it is measured at.
+struct KernelTarget {
+  ComputeCapability compute_capability;
+  bool or_newer;        ///< false: sm_90a code runs on exactly this capability
+  DataType input_type;  ///< unless another is asked for; the output's is the same
+  Layout b_layout;
+};
+
+/// A kernel that is compiled for several configurations.
+struct TuningSpace {
+  std::span<const TileConfig> (*configs)();
+  /// As KernelInfo::launch, by one of `configs`. InvalidArgument: it is none of them. Unsupported: the GPU has too
+  /// little shared memory for it, or the operands are not aligned as the configuration needs it.
+  Status (*launch)(const TileConfig& config, const GemmArgs& args, cudaStream_t stream);
 };
 
 /// One rung of a ladder. `matmul`, the tests and the README all read the same table.
 struct KernelInfo {
-  std::string_view version;              ///< what the user types: "1"
-  std::string_view name;                 ///< "tma_wgmma"
-  std::string_view idea;                 ///< the one change against the version before, a short clause
-  ComputeCapability compute_capability;  ///< sm_90a code runs on exactly this capability
+  std::string_view version;  ///< what the user types: "1", "ampere.3"
+  std::string_view name;     ///< "tma_wgmma"
+  std::string_view idea;     ///< the one change against the version before, a short clause
+  KernelTarget target;
   /// Ok, or why this kernel refuses `args`. Looks at values only: touches no device memory, needs no GPU.
   Status (*can_implement)(const GemmArgs& args);
-  /// Enqueues D = A·B^T on `stream` and returns without waiting. Checks can_implement first. Allocates
-  /// nothing, so it can be captured into a CUDA graph. One exception: the first launch of version 10 or later
-  /// on a device finds out where clusters run, for which it runs small kernels and waits for them, also while a
-  /// stream captures (known_cluster_placement).
+  /// Enqueues the GEMM on `stream` and returns without waiting. Checks can_implement first. Allocates nothing,
+  /// so it can be captured into a CUDA graph. One exception: the first launch of version 10 or later on a device
+  /// finds out where clusters run, for which it runs small kernels and waits for them, also while a stream
+  /// captures (known_cluster_placement).
   Status (*launch)(const GemmArgs& args, cudaStream_t stream);
+  const TuningSpace* tuning = nullptr;  ///< null: there is one configuration
 };
 
-/// The Hopper ladder in ascending version order.
+/// The Hopper ladder in ascending version order: bf16, wgmma.
 std::span<const KernelInfo> hopper_ladder();
+
+/// The ampere ladder: bf16 and fp16, mma.sync.
+std::span<const KernelInfo> ampere_ladder();
+
+/// The simt ladder: fp32 on CUDA cores.
+std::span<const KernelInfo> simt_ladder();
+
+/// Everything that has a version, in the order in which tables list it.
+std::span<const KernelInfo> all_kernels();
 
 /// The kernel with that version, or nullptr.
 const KernelInfo* find_kernel(std::string_view version);
+
+/// "sm_90", or "sm_80 or newer".
+std::string target_text(const KernelTarget& target);
+
+/// Whether a GPU of this compute capability runs code that was compiled for the target.
+bool runs_on(const KernelTarget& target, ComputeCapability gpu);
+
+/// The operation that the kernel is verified and measured at: its own, with inputs and outputs of `type` if given.
+GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type);
 
 /// The wgmma ceiling: executes the multiply instructions of a GEMM of `shape`, in whole 128x256x64 blocks
 /// dealt evenly to one CTA per SM, from shared memory that is filled once. It loads nothing afterwards and

@@ -5,10 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/gemm_args.hpp"
+#include "matrix_lines.hpp"
+#include "verify/element.cuh"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
 
@@ -98,6 +105,178 @@ TEST(CheckHost, IgnoresThePaddingOfRows) {
   const double ref[] = {1, 2};
   const __nv_bfloat16 d[] = {__float2bfloat16(1), __float2bfloat16(99), __float2bfloat16(2)};
   EXPECT_TRUE(check_host({d, 2, ref, 2, 1}, kExact).ok());
+}
+
+// The same of every type: what a kernel's own rounding cannot make, and a NaN, are wrong.
+
+class TypedCheck : public testing::TestWithParam<DataType> {
+ protected:
+  /// One element against its reference.
+  CheckResult check(float value, double ref, const CheckRule& rule) const {
+    float room = 0;
+    store_element(&room, GetParam(), 0, value);
+    return check_host({&room, 1, &ref, 1, 1, GetParam()}, rule);
+  }
+};
+
+TEST_P(TypedCheck, ExactIsTheReferenceRoundedOnce) {
+  const double unit = unit_roundoff(GetParam());
+  EXPECT_TRUE(check(1, 1 + unit * 0.5, kExact).ok());
+  EXPECT_TRUE(check(1, 1 - unit * 0.25, kExact).ok());
+  EXPECT_FALSE(check(1, 1 + unit * 1.5, kExact).ok());
+  EXPECT_TRUE(check(static_cast<float>(1 + unit * 2), 1 + unit * 1.5, kExact).ok());
+  EXPECT_FALSE(check(2, 1, kExact).ok());
+}
+
+TEST_P(TypedCheck, BoundedAllowsOneRoundingOfItsType) {
+  const CheckRule no_slack = {CheckRule::Kind::Bounded, 0};
+  const double unit = unit_roundoff(GetParam());
+  EXPECT_TRUE(check(1, 1 - unit * 0.9, no_slack).ok());
+  EXPECT_FALSE(check(1, 1 - unit * 1.1, no_slack).ok());
+  EXPECT_TRUE(check(1, 1 - unit * 1.1, {CheckRule::Kind::Bounded, unit * 0.3}).ok());
+}
+
+TEST_P(TypedCheck, NanIsWrongByEitherRule) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const CheckRule& rule : {kExact, kBounded, CheckRule{CheckRule::Kind::Bounded, 1e30}}) {
+    const CheckResult result = check(nan, 0, rule);
+    EXPECT_EQ(result.wrong, 1);
+    EXPECT_EQ(result.nans, 1);
+  }
+}
+
+// What outputs are poisoned with must not pass for a result.
+TEST_P(TypedCheck, PoisonIsANan) {
+  const std::uint16_t poison[] = {kPoison, kPoison};
+  EXPECT_TRUE(std::isnan(load_element(poison, GetParam(), 0)));
+}
+
+TEST_P(TypedCheck, ElementsAreStoredWhereTheyAreLoaded) {
+  float room[4] = {};
+  for (int i = 0; i < 4; ++i) store_element(room, GetParam(), i, static_cast<float>(i * 3 - 4));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(load_element(room, GetParam(), i), i * 3 - 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, TypedCheck,
+                         testing::Values(DataType::BFloat16, DataType::Float16, DataType::Float32),
+                         [](const auto& type) { return std::string(to_string(type.param)); });
+
+TEST(RoundTo, TurnsTheLargestIntoInfinity) {
+  EXPECT_EQ(round_to(DataType::Float16, 65519), 65504);
+  EXPECT_TRUE(std::isinf(round_to(DataType::Float16, 65520)));
+  EXPECT_EQ(round_to(DataType::BFloat16, 65520), 65536);
+  EXPECT_EQ(round_to(DataType::Float32, 65520), 65520);
+}
+
+// The reference, by a product of 2x3 and 3x2 that is easily done by hand.
+
+class Reference : public testing::TestWithParam<std::tuple<DataType, Layout>> {
+ protected:
+  static constexpr int kPitch = 5;
+  static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+  Reference() {
+    const auto [type, layout] = GetParam();
+    args_ = {.shape = {2, 2, 3},
+             .a = a_,
+             .lda = kPitch,
+             .b = b_,
+             .ldb = kPitch,
+             .d = nullptr,
+             .ldd = 0,
+             .c = c_,
+             .ldc = kPitch,
+             .input_type = type,
+             .output_type = type,
+             .b_layout = layout};
+    for (int i = 0; i < 3 * kPitch; ++i) {
+      for (float* const matrix : {a_, b_, c_}) store_element(matrix, type, i, kNan);
+    }
+    constexpr float kA[2][3] = {{1, 2, 3}, {-4, 5, 6}};
+    constexpr float kB[3][2] = {{1, -1}, {2, 0}, {0.5, 4}};
+    for (int i = 0; i < 2; ++i) {
+      for (int k = 0; k < 3; ++k) {
+        store_element(a_, type, i * kPitch + k, kA[i][k]);
+        store_element(b_, type, layout == Layout::RowMajor ? k * kPitch + i : i * kPitch + k, kB[k][i]);
+      }
+      for (int j = 0; j < 2; ++j) store_element(c_, type, i * kPitch + j, static_cast<float>(10 * i + j));
+    }
+  }
+
+  std::vector<double> reference() const {
+    std::vector<double> ref(4, 99);
+    reference_gemm_host(args_, ref.data());
+    return ref;
+  }
+
+  void fill_with_nan(float* matrix) const {
+    for (int i = 0; i < 3 * kPitch; ++i) store_element(matrix, args_.input_type, i, kNan);
+  }
+
+  GemmArgs args_{};
+  float a_[3 * kPitch];  // room for any type
+  float b_[3 * kPitch];
+  float c_[3 * kPitch];
+};
+
+TEST_P(Reference, IsTheProduct) { EXPECT_EQ(reference(), (std::vector<double>{6.5, 11, 9, 28})); }
+
+TEST_P(Reference, AddsBetaTimesC) {
+  args_.alpha = 2;
+  args_.beta = -3;
+  EXPECT_EQ(reference(), (std::vector<double>{13, 22 - 3, 18 - 30, 56 - 33}));
+}
+
+TEST_P(Reference, DoesNotLookAtCWhereBetaIsZero) {
+  fill_with_nan(c_);
+  EXPECT_EQ(reference(), (std::vector<double>{6.5, 11, 9, 28}));
+  args_.c = nullptr;
+  EXPECT_EQ(reference(), (std::vector<double>{6.5, 11, 9, 28}));
+}
+
+TEST_P(Reference, DoesNotLookAtAAndBWhereAlphaOrKIsZero) {
+  args_.beta = 1;
+  const std::vector<double> only_c = {0, 1, 10, 11};
+  fill_with_nan(a_);
+  fill_with_nan(b_);
+  EXPECT_TRUE(std::isnan(reference()[0]));
+  args_.alpha = 0;
+  EXPECT_EQ(reference(), only_c);
+  args_.a = args_.b = nullptr;
+  EXPECT_EQ(reference(), only_c);
+  args_.alpha = 1;
+  args_.shape.k = 0;
+  EXPECT_EQ(reference(), only_c);
+  args_.beta = 0;
+  EXPECT_EQ(reference(), (std::vector<double>{0, 0, 0, 0}));
+}
+
+TEST_P(Reference, OfNothingWritesNothing) {
+  for (const GemmShape shape : {GemmShape{0, 2, 3}, GemmShape{2, 0, 3}}) {
+    args_.shape = shape;
+    EXPECT_EQ(reference(), (std::vector<double>{99, 99, 99, 99}));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(TypesAndLayouts, Reference,
+                         testing::Combine(testing::Values(DataType::BFloat16, DataType::Float16,
+                                                          DataType::Float32),
+                                          testing::Values(Layout::RowMajor, Layout::ColumnMajor)),
+                         [](const auto& param) {
+                           return std::string(to_string(std::get<0>(param.param))) +
+                                  (std::get<1>(param.param) == Layout::RowMajor ? "_row_major"
+                                                                                : "_column_major");
+                         });
+
+TEST(MatrixLines, FollowTheLayoutOfB) {
+  const auto pair = [](const MatrixLines& matrix) { return std::pair(matrix.lines, matrix.elems); };
+  GemmProblem problem{.shape = {2, 3, 5}};
+  EXPECT_EQ(pair(lines_of_a(problem)), std::pair(std::int64_t{2}, std::int64_t{5}));
+  EXPECT_EQ(pair(lines_of_d(problem)), std::pair(std::int64_t{2}, std::int64_t{3}));
+  problem.b_layout = Layout::ColumnMajor;
+  EXPECT_EQ(pair(lines_of_b(problem)), std::pair(std::int64_t{3}, std::int64_t{5}));
+  problem.b_layout = Layout::RowMajor;
+  EXPECT_EQ(pair(lines_of_b(problem)), std::pair(std::int64_t{5}, std::int64_t{3}));
 }
 
 // Ten standard deviations of a dot product stay where bf16 holds every integer.

@@ -10,6 +10,7 @@
 
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
+#include "benchmark/tuning.hpp"
 #include "cli/app.hpp"
 #include "cli/options.hpp"
 #include "test_support.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -33,17 +35,62 @@ Status never_launched(const GemmArgs&, cudaStream_t) {
   return unsupported("the fake session launches nothing");
 }
 
+constexpr KernelTarget kHopper = {{9, 0}, false, DataType::BFloat16, Layout::ColumnMajor};
+
+constexpr KernelTarget kAmpere = {{8, 0}, true, DataType::BFloat16, Layout::ColumnMajor};
+
 constexpr std::array kLadder = {
-    KernelInfo{"1", "first", "the first idea", {9, 0}, takes_multiples_of_8, never_launched},
-    KernelInfo{"2", "second", "the second idea", {9, 0}, takes_multiples_of_8, never_launched},
-    KernelInfo{"3", "third", "the third idea", {9, 0}, takes_multiples_of_8, never_launched},
-    KernelInfo{"4", "fourth", "the fourth idea", {9, 0}, takes_multiples_of_8, never_launched},
+    KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"2", "second", "the second idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"3", "third", "the third idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"4", "fourth", "the fourth idea", kHopper, takes_multiples_of_8, never_launched},
+};
+
+constexpr std::array kMixed = {
+    KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"ampere.1", "second", "the second idea", kAmpere, takes_multiples_of_8, never_launched},
+    KernelInfo{"simt.1",
+               "third",
+               "the third idea",
+               {{7, 5}, true, DataType::Float32, Layout::RowMajor},
+               takes_multiples_of_8,
+               never_launched},
+};
+
+constexpr TileConfig small_tile(int stages) {
+  return {.block_m = 64,
+          .block_n = 64,
+          .block_k = 32,
+          .warp_m = 32,
+          .warp_n = 32,
+          .thread_m = 0,
+          .thread_n = 0,
+          .stages = stages,
+          .band_m = 8};
+}
+
+constexpr std::array kConfigs = {small_tile(2), small_tile(3), small_tile(4)};
+
+/// What the fake tunable version was launched with.
+std::vector<TileConfig> launched_configs;
+
+constexpr TuningSpace kTuning = {[]() -> std::span<const TileConfig> { return kConfigs; },
+                                 [](const TileConfig& config, const GemmArgs&, cudaStream_t) -> Status {
+                                   launched_configs.push_back(config);
+                                   return {};
+                                 }};
+
+constexpr std::array kTunable = {
+    KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
+    KernelInfo{"2", "second", "the second idea", kHopper, takes_multiples_of_8, never_launched, &kTuning},
+    KernelInfo{"3", "third", "the third idea", kHopper, takes_multiples_of_8, never_launched, &kTuning},
 };
 
 /// What the fake GPU does wrong.
 struct Faults {
   std::string wrong_version;    ///< verification finds this version wrong
-  std::string wrong_variant;    ///< likewise a variant of the baseline
+  std::string wrong_variant;    ///< likewise a variant of the baseline, or a configuration
+  std::string refused_variant;  ///< a configuration that does not run here
   std::string failing_version;  ///< sampling it fails with `failure`
   GemmShape failing_shape{};    ///< only at this shape; everywhere if that is empty
   StatusCode failure = StatusCode::Timeout;
@@ -51,15 +98,22 @@ struct Faults {
   Status verify_status;  ///< what verify returns
 };
 
-/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained.
+/// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained; CUTLASS's
+/// large tile 6 us, its small one 7 us. Of configurations the second is the fastest in burst, by half a microsecond,
+/// and the third sustained.
 class FakeSession : public Session {
  public:
-  FakeSession(const SessionRequest& request, const Faults& faults) : faults_(faults), shape_(request.shape) {
-    const double flops = gemm_flops(request.shape);
+  FakeSession(const SessionRequest& request, const Faults& faults)
+      : faults_(faults), shape_(request.problem.shape) {
+    const double flops = gemm_flops(request.problem.shape);
     contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
     contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
-    for (const KernelInfo* kernel : request.kernels) {
-      contestants_.push_back({.version = std::string(kernel->version), .variant = "", .flops = flops});
+    for (const SessionKernel& kernel : request.kernels) {
+      contestants_.push_back({.version = kernel.version, .variant = kernel.variant, .flops = flops});
+    }
+    if (request.cutlass) {
+      contestants_.push_back({.version = "cutlass", .variant = "small tile", .flops = flops});
+      contestants_.push_back({.version = "cutlass", .variant = "large tile", .flops = flops});
     }
     contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
   }
@@ -74,6 +128,8 @@ class FakeSession : public Session {
       ContestantVerdict verdict{.verdict = contestant.verifiable ? Verdict::Verified : Verdict::NotChecked,
                                 .detail = ""};
       if (wrong) verdict = {Verdict::Wrong, "3 elements are wrong"};
+      if (!contestant.variant.empty() && contestant.variant == faults_.refused_variant)
+        verdict = {Verdict::Refused, "integer data: too little shared memory"};
       verdicts->push_back(verdict);
     }
     return faults_.verify_status;
@@ -98,9 +154,12 @@ class FakeSession : public Session {
  private:
   static double microseconds(const SessionContestant& contestant, Mode mode) {
     if (contestant.version == "ceiling") return 5;
+    if (contestant.version == "cutlass") return contestant.variant == "large tile" ? 6 : 7;
     if (contestant.variant == "cublasGemmEx") return 8;
     if (contestant.version == "0") return mode == Mode::Burst ? 7 : 9;
-    return 10 - std::stod(contestant.version);
+    const double version = std::stod(contestant.version.substr(contestant.version.rfind('.') + 1));
+    const TileConfig& fastest = kConfigs[mode == Mode::Burst ? 1 : 2];
+    return 10 - version - (contestant.variant == to_string(fastest) ? 0.5 : 0);
   }
 
   Faults faults_;
@@ -111,7 +170,8 @@ class FakeSession : public Session {
 
 class FakePlatform : public Platform {
  public:
-  std::span<const KernelInfo> ladder() override { return ladder_; }
+  std::span<const KernelInfo> kernels() override { return kernels_; }
+  bool has_cutlass() override { return has_cutlass_; }
   Status query_device(DeviceInfo* device) override {
     *device = device_;
     return query_status_;
@@ -121,8 +181,8 @@ class FakePlatform : public Platform {
     NvmlApi api;
     return load_nvml("libno-such-nvml.so.1", &api);
   }
-  std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool) override {
-    return hopper_gemm::required_bytes(shape, l2_bytes);
+  std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool) override {
+    return hopper_gemm::required_bytes(problem, l2_bytes);
   }
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override {
     ++sessions_;
@@ -132,7 +192,8 @@ class FakePlatform : public Platform {
     return {};
   }
 
-  std::span<const KernelInfo> ladder_ = kLadder;
+  std::span<const KernelInfo> kernels_ = kLadder;
+  bool has_cutlass_ = false;
   DeviceInfo device_ = h200();
   Status query_status_;
   Status tensor_map_status_;
@@ -184,7 +245,7 @@ class CliTest : public FolderTest {
 // Bad input.
 
 TEST_F(CliTest, UnknownVersionListsWhatThereIs) {
-  expect_refused({"99"}, {"'99'", "0, 1-4, ceiling and all", "`matmul list`"});
+  expect_refused({"99"}, {"'99'", "0, 1-4, hopper, ceiling, cutlass and all", "`matmul list`"});
   for (const char* version :
        {"best", "ampere.1", "simt.1", "-1", "01", "1,2", "4-9", "0-99", "x-3", "2-", "list2"}) {
     EXPECT_EQ(run({version}), kExitCannotRun) << version;
@@ -298,17 +359,57 @@ TEST_F(CliTest, OtherGpu) {
   for (const ComputeCapability other : {ComputeCapability{8, 0}, {7, 5}, {9, 1}, {10, 0}}) {
     platform_.device_.compute_capability = other;
     const std::string is_other = "NVIDIA A100 is " + sm_text(other);
-    for (const char* version : {"0", "2-3", "ceiling", "all"}) {
+    for (const char* version : {"2-3", "ceiling", "all"}) {
       expect_refused({version, "--device", "gpu"},
-                     {"needs an sm_90 GPU (H100, H200, GH200)", is_other.c_str(), "`matmul list`"});
+                     {"needs an sm_90 GPU (H100, H200, GH200)", is_other.c_str()});
     }
   }
+  platform_.device_.compute_capability = {7, 0};
+  expect_refused({"0", "--device", "gpu"}, {"needs an sm_75 or newer GPU", "NVIDIA A100 is sm_70"});
+}
+
+// What every GPU runs is measured there, and the others say in their rows what they need.
+TEST_F(CliTest, OtherGpuRunsWhatItCan) {
+  platform_.kernels_ = kMixed;
+  platform_.device_.compute_capability = {8, 9};
+  EXPECT_EQ(run({"all"}), kExitOk);
+  EXPECT_EQ(platform_.sessions_, 2);
+  EXPECT_THAT(line_of("1 first"), HasSubstr("needs an sm_90 GPU (H100, H200, GH200)"));
+  EXPECT_THAT(line_of("ampere.1 second"),
+              AllOf(HasSubstr("bf16"), HasSubstr("8192x8192x8192"), HasSubstr("yes")));
+  EXPECT_THAT(line_of("simt.1 third"),
+              AllOf(HasSubstr("fp32"), HasSubstr("4096x4096x4096"), HasSubstr("yes")));
+  EXPECT_THAT(line_of("ceiling"), IsEmpty());
+  EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float32);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::RowMajor);
+  EXPECT_EQ(run({"0"}), kExitOk);
+}
+
+TEST_F(CliTest, TypeReachesTheSession) {
+  EXPECT_EQ(run({"1", "--type", "fp16"}), kExitOk);
+  EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float16);
+  EXPECT_EQ(platform_.request_.problem.output_type, DataType::Float16);
+  EXPECT_THAT(line_of("1 first"), HasSubstr("fp16"));
+  EXPECT_THAT(line_of("ceiling"), IsEmpty());
+  EXPECT_EQ(run({"0", "--type", "fp32"}), kExitOk);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::RowMajor);
+}
+
+TEST_F(CliTest, TypeThatNoVersionTakes) {
+  platform_.kernels_ = hopper_ladder();
+  expect_refused({"11", "--type", "fp16"},
+                 {"the Hopper ladder multiplies bf16 to bf16, not fp16 to fp16", "--type"});
+  expect_refused({"ceiling", "--type", "fp32", "--device", "gpu"},
+                 {"the ceiling needs", "leave ceiling out"});
+  expect_refused({"1", "--type", "fp8"}, {"--type got 'fp8'", "bf16, fp16 and fp32"});
 }
 
 TEST_F(CliTest, DriverWithoutTensorMaps) {
   platform_.tensor_map_status_ =
       unsupported("the driver lacks cuTensorMapEncodeTiled; install driver 525 or later");
   expect_refused({"1", "--device", "gpu"}, {"cuTensorMapEncodeTiled"});
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere.1", "simt.1", "--device", "gpu"}), kExitOk);
 }
 
 TEST_F(CliTest, TooLittleMemoryIsSaidBeforeAllocating) {
@@ -327,7 +428,7 @@ TEST_F(CliTest, ShapeThatEveryVersionAskedForRefuses) {
 }
 
 TEST_F(CliTest, TheRealLadderRefusesKThatIsNoMultipleOf8) {
-  platform_.ladder_ = hopper_ladder();
+  platform_.kernels_ = hopper_ladder();
   expect_refused({"4", "--shape", "64x64x12"},
                  {"kernel 4 (two_consumers) cannot run 64x64x12: K = 12 is not a "
                   "multiple of 8",
@@ -340,12 +441,12 @@ TEST_F(CliTest, TheRealLadderRefusesKThatIsNoMultipleOf8) {
 TEST_F(CliTest, ListNeedsNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"list"}), kExitOk);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("0        cublas"), HasSubstr("4        fourth"),
-                                HasSubstr("the third idea"), HasSubstr("ceiling  wgmma_ceiling")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("0         cublas"), HasSubstr("4         fourth"),
+                                HasSubstr("the third idea"), HasSubstr("ceiling   wgmma_ceiling")));
   const std::string out = out_.str();
   std::size_t needed = 0;
   for (std::size_t at = out.find("sm_90"); at != std::string::npos; at = out.find("sm_90", at + 1)) ++needed;
-  EXPECT_EQ(needed, 6U);
+  EXPECT_EQ(needed, 5U);
   EXPECT_THAT(err_.str(), IsEmpty());
 }
 
@@ -367,7 +468,7 @@ TEST_F(CliTest, TheGpuIsUsedWhereThereIsOne) {
   for (const std::vector<const char*>& arguments :
        {std::vector<const char*>{"1"}, std::vector<const char*>{"1", "--device", "gpu"}}) {
     EXPECT_EQ(run(arguments), kExitOk);
-    EXPECT_EQ(platform_.request_.shape, (GemmShape{8192, 8192, 8192}));
+    EXPECT_EQ(platform_.request_.problem.shape, (GemmShape{8192, 8192, 8192}));
     EXPECT_THAT(out_.str(), HasSubstr("NVIDIA H200"));
   }
   EXPECT_EQ(platform_.sessions_, 2);
@@ -401,6 +502,81 @@ TEST_F(CliTest, WrongBaselineVariantIsNotTheBaseline) {
                     HasSubstr("cublasGemmEx; WRONG: cublasLt #3: 3 elements are wrong")));
 }
 
+// CUTLASS.
+
+TEST_F(CliTest, CutlassThatIsNotBuiltInSaysHowToBuildIt) {
+  for (const std::vector<const char*>& arguments :
+       {std::vector<const char*>{"cutlass"}, {"1", "cutlass"}, {"cutlass", "--device", "emulator"}}) {
+    expect_refused(arguments, {"built without it", "`./dev cutlass`", "-DHG_CUTLASS_ROOT="});
+  }
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(out_.str(), Not(HasSubstr("cutlass")));
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere"}), kExitOk);
+  EXPECT_FALSE(platform_.request_.cutlass);
+  EXPECT_THAT(line_of("cutlass"), IsEmpty());
+}
+
+TEST_F(CliTest, CutlassIsListedWhereItIsBuiltIn) {
+  platform_.has_cutlass_ = true;
+  platform_.query_status_ = unsupported("no GPU");
+  EXPECT_EQ(run({"list"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), AllOf(HasSubstr("sm_80 or newer"), HasSubstr("CUTLASS 2.x")));
+  expect_refused({"cutlass"}, {"version cutlass", "on a GPU only", "since no GPU"});
+}
+
+TEST_F(CliTest, CutlassIsMeasuredBesideTheAmpereLadder) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  for (const char* version : {"ampere.1", "ampere", "cutlass"}) {
+    EXPECT_EQ(run({version}), kExitOk) << version;
+    EXPECT_TRUE(platform_.request_.cutlass) << version;
+    EXPECT_THAT(line_of("cutlass"),
+                AllOf(HasSubstr("6.00"), HasSubstr("116.7"), HasSubstr("yes"), HasSubstr("large tile")))
+        << version;
+    EXPECT_THAT(out_.str(), Not(HasSubstr("small tile"))) << version;
+  }
+  for (const char* version : {"0", "1", "simt.1"}) {
+    EXPECT_EQ(run({version}), kExitOk) << version;
+    EXPECT_FALSE(platform_.request_.cutlass) << version;
+    EXPECT_THAT(line_of("cutlass"), IsEmpty()) << version;
+  }
+}
+
+TEST_F(CliTest, CutlassIsMeasuredAtItsTypesAlone) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere", "--type", "fp16"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), HasSubstr("fp16"));
+  EXPECT_EQ(run({"all"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), HasSubstr("bf16"));
+  EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float32);
+  EXPECT_FALSE(platform_.request_.cutlass);
+  platform_.sessions_ = 0;
+  expect_refused(
+      {"cutlass", "--type", "fp32", "--device", "gpu"},
+      {"cutlass needs an sm_80 or newer GPU and bf16 or fp16", "the type fp32", "leave cutlass out"});
+  expect_refused({"cutlass", "simt.1", "--device", "gpu"}, {"cutlass needs", "leave cutlass out"});
+  platform_.device_.compute_capability = {7, 5};
+  expect_refused({"cutlass", "--device", "gpu"}, {"cutlass needs", "is sm_75"});
+}
+
+TEST_F(CliTest, ShapeThatCutlassRefusesSaysSoInItsRow) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  EXPECT_EQ(run({"ampere.1", "--shape", "64x60x64"}), kExitOk);
+  EXPECT_FALSE(platform_.request_.cutlass);
+  EXPECT_THAT(line_of("cutlass"), HasSubstr("cutlass cannot run 64x60x64: N = 60 is not a multiple of 8"));
+}
+
+TEST_F(CliTest, WrongConfigurationOfCutlassIsNotItsBest) {
+  platform_.has_cutlass_ = true;
+  platform_.kernels_ = kMixed;
+  platform_.faults_.wrong_variant = "large tile";
+  EXPECT_EQ(run({"ampere.1"}), kExitOk);
+  EXPECT_THAT(line_of("cutlass"), AllOf(HasSubstr("7.00"), HasSubstr("small tile; WRONG: large tile")));
+}
+
 TEST_F(CliTest, WrongKernelPrintsNoSpeedAndExitsWithOne) {
   platform_.faults_.wrong_version = "3";
   EXPECT_EQ(run({"all"}), kExitWrongKernel);
@@ -426,6 +602,7 @@ TEST_F(CliTest, KernelThatHangsOrCrashesExitsWithOne) {
   }
   platform_.faults_ = {.wrong_version = "",
                        .wrong_variant = "",
+                       .refused_variant = "",
                        .failing_version = "",
                        .open_status = {},
                        .verify_status = {StatusCode::CudaError, "kernel 2: illegal address"}};
@@ -465,7 +642,7 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
               exit_status);
     const std::string rows = read(csv);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
-    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,1024,1024,1024,burst,7.0"));
+    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,bf16,1024,1024,1024,burst,7.0"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
     fs::remove(csv);
     fs::remove(json);
@@ -526,7 +703,7 @@ TEST_F(CliTest, WritesCsvAndJson) {
             kExitOk);
   const std::string rows = read(csv);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
-  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,bf16,1024,1024,1024,sustained,9.0,9.0,9.0,"));
   const nlohmann::json parsed = nlohmann::json::parse(read(json));
   ASSERT_EQ(parsed.size(), 6U);
   EXPECT_EQ(parsed[1]["samples_us"].size(), 2U);
@@ -543,6 +720,185 @@ TEST_F(CliTest, ProgressRewritesOneLineOfATerminalOnly) {
   EXPECT_THAT(err_.str(), AllOf(Not(HasSubstr("\x1b")), HasSubstr("8192x8192x8192: verifying\n")));
 }
 
+// Tuning.
+
+class TuneTest : public CliTest {
+ protected:
+  TuneTest() { platform_.kernels_ = kTunable; }
+
+  static std::string text_of(int config) { return to_string(kConfigs[static_cast<std::size_t>(config)]); }
+
+  std::string write_file(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  /// A file as tune writes it.
+  std::string tuned_file(const std::vector<TunedConfig>& configs) const {
+    RunInfo run;
+    run.device = h200();
+    return write_file("best.json", tuned_json(run, configs));
+  }
+
+  /// As expect_refused(), with a file there.
+  void expect_config_refused(const std::vector<const char*>& arguments,
+                             const std::vector<std::string>& parts) {
+    EXPECT_EQ(run(arguments), kExitCannotRun);
+    const std::string err = err_.str();
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
+    for (const std::string& part : parts) EXPECT_THAT(err, HasSubstr(part));
+    EXPECT_THAT(out_.str(), IsEmpty());
+    EXPECT_EQ(platform_.sessions_, 0);
+  }
+
+  std::vector<std::string> variants_of_request() const {
+    std::vector<std::string> variants;
+    for (const SessionKernel& kernel : platform_.request_.kernels) {
+      variants.push_back(kernel.version + " " + kernel.variant);
+    }
+    return variants;
+  }
+};
+
+TEST_F(TuneTest, TakesTunableVersionsOnly) {
+  expect_refused({"tune", "1"}, {"tune was given version 1", "of which it can choose no configuration",
+                                 "those with several are 2, 3"});
+  expect_refused({"tune", "1-3"}, {"tune was given version 1"});
+  expect_refused({"tune", "0", "2"}, {"tune was given version 0"});
+  expect_refused({"tune", "ceiling"}, {"tune was given version ceiling"});
+  expect_refused({"tune"}, {"tune was given no version", "`matmul tune 2`"});
+  expect_refused({"2", "tune"}, {"'tune'"});
+}
+
+TEST_F(TuneTest, NeedsAGpu) {
+  expect_refused({"tune", "2", "--device", "emulator"},
+                 {"tune measures speed", "on the emulator", "leave tune out", "verifies 2"});
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  expect_refused({"tune", "2"}, {"tune measures speed", "since no NVIDIA GPU is visible to CUDA"});
+}
+
+TEST_F(TuneTest, MeasuresEveryConfigurationAndPutsTheFastestFirst) {
+  EXPECT_EQ(run({"tune", "2", "--size", "1024"}), kExitOk);
+  EXPECT_THAT(variants_of_request(), ElementsAre("2 " + text_of(0), "2 " + text_of(1), "2 " + text_of(2)));
+  const std::string out = out_.str();
+  const std::size_t best = out.find(text_of(1) + "; the best");
+  ASSERT_NE(best, std::string::npos) << out;
+  EXPECT_LT(best, out.find(text_of(0)));
+  EXPECT_LT(out.find(text_of(0)), out.find(text_of(2)));
+  EXPECT_EQ(out.find("the best", best + text_of(1).size() + 10), std::string::npos);
+  EXPECT_LT(out.find("ceiling"), out.find("cublasLt #3"));
+  EXPECT_THAT(line_of("2 second"), HasSubstr("7.50 (7.50-7.50)"));
+}
+
+TEST_F(TuneTest, LaunchesTheConfigurationOfEachContestant) {
+  EXPECT_EQ(run({"tune", "3", "--size", "1024"}), kExitOk);
+  launched_configs.clear();
+  for (const SessionKernel& kernel : platform_.request_.kernels) {
+    EXPECT_TRUE(kernel.launch({}, nullptr).ok());
+  }
+  EXPECT_THAT(launched_configs, ElementsAreArray(kConfigs));
+}
+
+// The first mode that was asked for is the one that tuning is for.
+TEST_F(TuneTest, TheFirstModeChooses) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--mode", "sustained", "--json", json.c_str()}), kExitOk);
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].config, kConfigs[2]);
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--mode", "both", "--json", json.c_str()}), kExitOk);
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].config, kConfigs[1]);
+}
+
+TEST_F(TuneTest, WritesWhatConfigReads) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "3", "--size", "1024", "--size", "2048", "--json", json.c_str()}), kExitOk);
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 4U);
+  EXPECT_EQ(best[1].version, "3");
+  EXPECT_EQ(best[2].shape, (GemmShape{2048, 2048, 2048}));
+  EXPECT_NEAR(best[0].tflops, 2.0 * 1024 * 1024 * 1024 / 7.5e-6 * 1e-12, 1e-6);
+  EXPECT_EQ(run({"all", "--size", "1024", "--config", json.c_str()}), kExitOk) << err_.str();
+  EXPECT_THAT(variants_of_request(), ElementsAre("1 ", "2 " + text_of(1), "3 " + text_of(1)));
+  EXPECT_THAT(line_of("2 second"), HasSubstr(text_of(1)));
+  // There is none for this shape, where the kernels choose themselves.
+  EXPECT_EQ(run({"2", "--size", "1024", "--size", "512", "--config", json.c_str()}), kExitOk) << err_.str();
+  EXPECT_THAT(variants_of_request(), ElementsAre("2 "));
+}
+
+// Neither can be the best.
+TEST_F(TuneTest, WrongAndRefusedConfigurationsAreNotMeasured) {
+  platform_.faults_.wrong_variant = text_of(1);
+  platform_.faults_.refused_variant = text_of(0);
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--json", json.c_str()}), kExitWrongKernel);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr(text_of(2) + "; the best"), HasSubstr(text_of(1) + ": 3 elements are wrong"),
+                    HasSubstr(text_of(0) + ": integer data: too little shared memory")));
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].config, kConfigs[2]);
+}
+
+// Unlike one that is wrong, it is no failure.
+TEST_F(TuneTest, ARefusedConfigurationIsNoFailure) {
+  platform_.faults_.refused_variant = text_of(1);
+  EXPECT_EQ(run({"tune", "2", "--size", "1024"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr(text_of(1) + ": integer data: too little shared memory"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("WRONG")));
+  EXPECT_THAT(out_.str(), HasSubstr(text_of(0) + "; the best"));
+}
+
+TEST_F(TuneTest, ConfigThatIsNoFileOrNoneOfTunes) {
+  const std::string missing = folder_ / "missing.json";
+  expect_refused({"2", "--config", missing.c_str()},
+                 {"--config cannot read '", "missing.json", "`matmul tune`"});
+  expect_refused({"2", "--config", folder_.c_str()}, {"--config cannot read '"});
+  expect_refused({"2", "--config", ""}, {"--config", "got ''"});
+  for (const char* text : {"", "version,name\n", "[{}]", "{\"m\": 3}"}) {
+    const std::string path = write_file("wrong.json", text);
+    expect_config_refused({"2", "--config", path.c_str()}, {"--config cannot make out '", "wrong.json"});
+  }
+}
+
+TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
+  TunedConfig tuned{"2", DataType::BFloat16, {1024, 1024, 1024}, small_tile(9), 1};
+  std::string path = tuned_file({tuned});
+  expect_config_refused({"2", "--size", "1024", "--config", path.c_str()},
+                        {"asks for " + to_string(small_tile(9)) + " of kernel 2 (second)",
+                         "is not compiled for that", "`matmul tune 2`"});
+  tuned.version = "1";
+  tuned.config = kConfigs[0];
+  path = tuned_file({tuned});
+  expect_config_refused({"1", "--size", "1024", "--config", path.c_str()},
+                        {"of kernel 1 (first)", "is not compiled for that"});
+}
+
+TEST_F(TuneTest, ConfigOfNoUseIsRefused) {
+  const TunedConfig tuned{"2", DataType::BFloat16, {1024, 1024, 1024}, kConfigs[0], 1};
+  const std::string path = tuned_file({tuned});
+  for (const std::vector<const char*>& others : {std::vector<const char*>{"3", "--size", "1024"},
+                                                 {"2", "--size", "2048"},
+                                                 {"2", "--size", "1024", "--type", "fp16"}}) {
+    std::vector<const char*> arguments = others;
+    arguments.insert(arguments.end(), {"--config", path.c_str()});
+    expect_config_refused(arguments,
+                          {"holds no configuration for any version, type and shape", "leave --config out"});
+  }
+  const std::string empty = write_file("empty.json", "[]");
+  expect_config_refused({"2", "--size", "1024", "--config", empty.c_str()}, {"holds no configuration"});
+}
+
+TEST_F(TuneTest, ConfigIsForTheGpu) {
+  expect_refused({"2", "--device", "emulator", "--config", "best.json"}, {"--config was given", "emulator"});
+}
+
 // The command line alone.
 
 class OptionsTest : public ::testing::Test {
@@ -551,13 +907,14 @@ class OptionsTest : public ::testing::Test {
     arguments.insert(arguments.begin(), "matmul");
     options_ = {};
     const Status parsed =
-        parse_options(static_cast<int>(arguments.size()), arguments.data(), kLadder, &options_);
+        parse_options(static_cast<int>(arguments.size()), arguments.data(), kernels_, &options_);
     EXPECT_TRUE(parsed.ok()) << parsed.message();
     std::vector<std::string> versions;
     for (const KernelInfo* kernel : options_.kernels) versions.emplace_back(kernel->version);
     return versions;
   }
 
+  std::span<const KernelInfo> kernels_ = kLadder;
   Options options_;
 };
 
@@ -567,6 +924,32 @@ TEST_F(OptionsTest, VersionsAndRanges) {
   EXPECT_THAT(versions({"0-2"}), ElementsAre("1", "2"));
   EXPECT_THAT(versions({"2-2", "ceiling"}), ElementsAre("2"));
   EXPECT_THAT(versions({"0", "ceiling"}), IsEmpty());
+}
+
+TEST_F(OptionsTest, LaddersAndTheirRanges) {
+  static constexpr std::array kAll = {
+      KernelInfo{"1", "a", "", kHopper, takes_multiples_of_8, never_launched},
+      KernelInfo{"2", "b", "", kHopper, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.1", "c", "", kAmpere, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.2", "d", "", kAmpere, takes_multiples_of_8, never_launched},
+      KernelInfo{"ampere.3", "e", "", kAmpere, takes_multiples_of_8, never_launched},
+      KernelInfo{"best", "f", "", kAmpere, takes_multiples_of_8, never_launched},
+  };
+  kernels_ = kAll;
+  EXPECT_THAT(versions({"ampere"}), ElementsAre("ampere.1", "ampere.2", "ampere.3"));
+  EXPECT_THAT(versions({"hopper", "best"}), ElementsAre("1", "2", "best"));
+  EXPECT_THAT(versions({"ampere.2-3", "1"}), ElementsAre("1", "ampere.2", "ampere.3"));
+  EXPECT_THAT(versions({"ampere.1-ampere.2"}), ElementsAre("ampere.1", "ampere.2"));
+  EXPECT_THAT(versions({"all"}), ElementsAre("1", "2", "ampere.1", "ampere.2", "ampere.3", "best"));
+  for (const char* bad :
+       {"1-ampere.2", "ampere.1-best", "1-best", "ampere.", "ampere.4", "ampere.2-", "simt"}) {
+    const std::array arguments = {"matmul", bad};
+    Options options;
+    const Status parsed = parse_options(2, arguments.data(), kAll, &options);
+    EXPECT_EQ(parsed.code(), StatusCode::InvalidArgument) << bad;
+    EXPECT_THAT(parsed.message(),
+                HasSubstr("0, 1-2, ampere.1-3, best, hopper, ampere, ceiling, cutlass and all"));
+  }
 }
 
 TEST_F(OptionsTest, ShapesAreCollectedOnce) {

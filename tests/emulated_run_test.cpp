@@ -24,6 +24,7 @@
 #include "hopper_gemm/gemm_args.hpp"
 #include "test_support.hpp"
 #include "verify/check.hpp"
+#include "verify/element.cuh"
 #include "verify/reference.hpp"
 
 namespace hopper_gemm {
@@ -51,7 +52,7 @@ Status compute(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
   Launch launch{args.shape, true, {}};
   for (int i = 0; i < k; ++i) {
-    launch.a.push_back(__bfloat162float(args.a[i]));
+    launch.a.push_back(static_cast<float>(load_element(args.a, args.input_type, i)));
     launch.integers = launch.integers && launch.a.back() == std::round(launch.a.back());
   }
   launches.push_back(launch);
@@ -59,7 +60,8 @@ Status compute(const GemmArgs& args) {
   reference_gemm_host(args, ref.data());
   for (std::int64_t row = 0; row < m; ++row) {
     for (std::int64_t col = 0; col < n; ++col) {
-      args.d[row * args.ldd + col] = __double2bfloat16(ref[static_cast<std::size_t>(row * n + col)]);
+      args.d_as<__nv_bfloat16>()[row * args.ldd + col] =
+          __double2bfloat16(ref[static_cast<std::size_t>(row * n + col)]);
     }
   }
   return {};
@@ -71,23 +73,25 @@ Status launch_faulty(const GemmArgs& args, cudaStream_t) {
   return fault ? fault(args) : Status();
 }
 
+constexpr KernelTarget kHopper = {{9, 0}, false, DataType::BFloat16, Layout::ColumnMajor};
+
 constexpr std::array kFakes = {
-    KernelInfo{"1", "right", "", {9, 0}, check_tma_gemm, launch_right},
-    KernelInfo{"2", "faulty", "", {9, 0}, check_tma_gemm, launch_faulty},
-    KernelInfo{"3", "right_too", "", {9, 0}, check_tma_gemm, launch_right},
+    KernelInfo{"1", "right", "", kHopper, check_tma_gemm, launch_right},
+    KernelInfo{"2", "faulty", "", kHopper, check_tma_gemm, launch_faulty},
+    KernelInfo{"3", "right_too", "", kHopper, check_tma_gemm, launch_right},
 };
 
 class NoGpuPlatform : public Platform {
  public:
-  std::span<const KernelInfo> ladder() override { return ladder_; }
-  std::span<const KernelInfo> emulated_ladder() override { return ladder_; }
+  std::span<const KernelInfo> kernels() override { return ladder_; }
+  std::span<const KernelInfo> emulated_kernels() override { return ladder_; }
   Status query_device(DeviceInfo* device) override {
     *device = h200();
     return query_status_;
   }
   Status check_tensor_map_support() override { return tensor_map_status_; }
   Status open_nvml(const DeviceInfo&, std::unique_ptr<Nvml>*) override { return unsupported("no NVML"); }
-  std::int64_t required_bytes(const GemmShape&, std::int64_t, bool) override { return 0; }
+  std::int64_t required_bytes(const GemmProblem&, std::int64_t, bool) override { return 0; }
   Status open_session(const SessionRequest&, std::unique_ptr<Session>*) override {
     ADD_FAILURE() << "a session on the GPU";
     return unsupported("no GPU");
@@ -213,6 +217,14 @@ TEST_F(EmulatedRunTest, ShapesThatTakeTooLong) {
     expect_refused({"1", "--shape", shape}, {std::string("too long for ") + shape});
   }
   expect_refused({"1", "--suite", "squares"}, {"too long for 2048x2048x2048"});
+  static constexpr std::array kFp32 = {KernelInfo{"simt.1",
+                                                  "single",
+                                                  "",
+                                                  {{7, 5}, true, DataType::Float32, Layout::RowMajor},
+                                                  [](const GemmArgs& args) { return check_gemm(args); },
+                                                  launch_right}};
+  platform_.ladder_ = kFp32;
+  expect_refused({"simt.1", "--size", "512"}, {"too long for 512x512x512 in fp32", "--size 256"});
 }
 
 TEST_F(EmulatedRunTest, ShapesThatEveryVersionRefuses) {
@@ -235,7 +247,7 @@ TEST_F(EmulatedRunTest, TraceIsOfOneLaunch) {
 
 TEST_F(EmulatedRunTest, VersionThatTheEmulatorLacks) {
   class Shorter : public NoGpuPlatform {
-    std::span<const KernelInfo> emulated_ladder() override { return ladder_.first(2); }
+    std::span<const KernelInfo> emulated_kernels() override { return ladder_.first(2); }
   } platform;
   const char* const arguments[] = {"matmul", "3"};
   EXPECT_EQ(run_matmul(2, arguments, platform, out_, err_), kExitCannotRun);
@@ -289,7 +301,7 @@ TEST_F(EmulatedRunTest, ShapeThatAVersionRefusesSaysSoInItsRow) {
 
 TEST_F(EmulatedRunTest, AWrongElementFailsAndSaysHowToSeeItAgain) {
   fault = [](const GemmArgs& args) -> Status {
-    if (launches.size() == 3) args.d[2 * args.ldd + 1] = __float2bfloat16(1000.0F);
+    if (launches.size() == 3) args.d_as<__nv_bfloat16>()[2 * args.ldd + 1] = __float2bfloat16(1000.0F);
     return {};
   };
   EXPECT_EQ(run({"2", "3", "--shape", "129x257x136", "--shape", "8x8x8", "--seed", "122"}), kExitWrongKernel);
@@ -308,7 +320,7 @@ TEST_F(EmulatedRunTest, SmallErrorsAreFoundOnEitherKindOfData) {
   // Five roundings to bf16, or less than one in a sum of integers.
   for (const char* data : {"integers", "normal"}) {
     fault = [](const GemmArgs& args) -> Status {
-      __nv_bfloat16& element = args.d[5 * args.ldd + 3];
+      __nv_bfloat16& element = args.d_as<__nv_bfloat16>()[5 * args.ldd + 3];
       const float value = __bfloat162float(element);
       element = __float2bfloat16(value * 1.02F + std::copysign(0.05F, value));
       return {};
@@ -320,7 +332,7 @@ TEST_F(EmulatedRunTest, SmallErrorsAreFoundOnEitherKindOfData) {
 
 TEST_F(EmulatedRunTest, AnElementThatNobodyWroteFails) {
   fault = [](const GemmArgs& args) -> Status {
-    args.d[args.ldd * 7 + 7] = std::bit_cast<__nv_bfloat16>(kPoison);
+    args.d_as<__nv_bfloat16>()[args.ldd * 7 + 7] = std::bit_cast<__nv_bfloat16>(kPoison);
     return {};
   };
   EXPECT_EQ(run({"2", "--size", "8", "--seeds", "1"}), kExitWrongKernel);
@@ -329,7 +341,7 @@ TEST_F(EmulatedRunTest, AnElementThatNobodyWroteFails) {
 
 TEST_F(EmulatedRunTest, WritingOutsideOfDFails) {
   fault = [](const GemmArgs& args) -> Status {
-    args.d[3 * args.ldd + args.shape.n] = __float2bfloat16(0.0F);
+    args.d_as<__nv_bfloat16>()[3 * args.ldd + args.shape.n] = __float2bfloat16(0.0F);
     return {};
   };
   EXPECT_EQ(run({"2", "--shape", "8x12x8", "--seeds", "1"}), kExitWrongKernel);
@@ -337,7 +349,7 @@ TEST_F(EmulatedRunTest, WritingOutsideOfDFails) {
               HasSubstr("1 elements outside of D were overwritten, the first in the padding of row 3, "
                         "in column 12"));
   fault = [](const GemmArgs& args) -> Status {
-    args.d[-200] = args.d[-199] = __float2bfloat16(0.0F);
+    args.d_as<__nv_bfloat16>()[-200] = args.d_as<__nv_bfloat16>()[-199] = __float2bfloat16(0.0F);
     return {};
   };
   EXPECT_EQ(run({"2", "--shape", "8x12x8", "--seeds", "1"}), kExitWrongKernel);
@@ -350,9 +362,9 @@ TEST_F(EmulatedRunTest, OperandsArePaddedWithNaN) {
     EXPECT_EQ(args.lda, 24 + 8);
     EXPECT_GT(args.ldb, 24);
     EXPECT_GT(args.ldd, 12);
-    EXPECT_TRUE(__hisnan(args.a[args.lda - 1]));
-    EXPECT_TRUE(__hisnan(args.a[24]));
-    EXPECT_TRUE(__hisnan(args.b[args.ldb + 24]));
+    EXPECT_TRUE(std::isnan(load_element(args.a, args.input_type, args.lda - 1)));
+    EXPECT_TRUE(std::isnan(load_element(args.a, args.input_type, 24)));
+    EXPECT_TRUE(std::isnan(load_element(args.b, args.input_type, args.ldb + 24)));
     return {};
   };
   EXPECT_EQ(run({"2", "--shape", "8x12x24", "--seeds", "2"}), kExitOk);
@@ -390,7 +402,7 @@ TEST_F(EmulatedRunTest, OutputThatCannotBeWrittenEndsTheRun) {
 
 class RealLadderTest : public EmulatedRunTest {
  protected:
-  RealLadderTest() { platform_.ladder_ = emulator::emulated_ladder(); }
+  RealLadderTest() { platform_.ladder_ = emulator::emulated_kernels(); }
 };
 
 TEST_F(RealLadderTest, TheFirstAndTheLastVersionAreRight) {
@@ -427,8 +439,8 @@ TEST_F(RealLadderTest, AWriteBehindDIsReportedByTheEmulator) {
   widened = platform_.ladder_.front();
   widened.launch = [](const GemmArgs& args, cudaStream_t stream) {
     GemmArgs wrong = args;
-    wrong.d += kTmaAlignmentElems;
-    return emulator::emulated_ladder().front().launch(wrong, stream);
+    wrong.d = args.d_as<__nv_bfloat16>() + kTmaAlignmentElems;
+    return emulator::emulated_kernels().front().launch(wrong, stream);
   };
   platform_.ladder_ = {&widened, 1};
   EXPECT_EQ(run({"1", "--size", "64", "--seeds", "1", "--seed", "3"}), kExitWrongKernel);

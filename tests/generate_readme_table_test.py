@@ -9,11 +9,20 @@ import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parent.parent / "tools" / "generate_readme_table.py"
 
-BEFORE = "# Title\n<!-- results:begin -->\nold\n<!-- results:end -->\nafter\n"
-
-EXPECTED = """\
+BEFORE = """\
 # Title
-<!-- results:begin -->
+<!-- results:begin hopper -->
+old
+<!-- results:end hopper -->
+between
+<!-- results:begin ampere -->
+<!-- results:end ampere -->
+<!-- results:begin simt -->
+<!-- results:end simt -->
+after
+"""
+
+HOPPER = """\
 Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, at \
 8192x8192x8192, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
 
@@ -24,8 +33,29 @@ Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 1
 | 1 | first | a \\| b | 200 | 25.0 % |  | 175 | 25.0 % |
 | 2 | second | the idea of 2 | 300 | 37.5 % | +50.0 % |  |  |
 | ceiling | peak | the idea of ceiling | 900 | 112.5 % |  |  |  |
-<!-- results:end -->
-after
+"""
+
+AMPERE = """\
+Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, at \
+4096x4096x4096, bf16, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+
+| version | name | the one idea | TFLOP/s (burst) | % of cuBLAS | % of CUTLASS | gain over previous | \
+TFLOP/s (sustained) | % of cuBLAS (sustained) | % of CUTLASS (sustained) |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| 0 | cublas | the idea of 0 | 800 | 100.0 % | 160.0 % |  | 700 | 100.0 % | 175.0 % |
+| ampere.1 | first | the idea of ampere.1 | 200 | 25.0 % | 40.0 % |  |  |  |  |
+| cutlass | multistage | the idea of cutlass | 500 | 62.5 % | 100.0 % |  | 400 | 57.1 % | 100.0 % |
+| ampere.2 | second | the idea of ampere.2 | 300 | 37.5 % | 60.0 % | +50.0 % | 350 | 50.0 % | 87.5 % |
+"""
+
+SIMT = """\
+Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, at \
+4096x4096x4096, fp32, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+
+| version | name | the one idea | TFLOP/s (burst) | % of cuBLAS SGEMM | gain over previous |
+| --- | --- | --- | ---: | ---: | ---: |
+| 0 | cublas | the idea of 0 | 50.0 | 100.0 % |  |
+| simt.1 | naive | the idea of simt.1 | 5.0 | 10.0 % |  |
 """
 
 
@@ -45,49 +75,133 @@ def good_rows():
             row("1", "first", "99.0", "25.0", m="1024")]
 
 
+def small_row(version, name, tflops, percent, **changes):
+    """At the shape of the two ladders that are not Hopper's."""
+    return row(version, name, tflops, percent, **{"type": "bf16", "m": "4096", "n": "4096", "k": "4096", **changes})
+
+
+def ampere_rows():
+    return [small_row("0", "cublas", "800.0", "100.0"), small_row("ampere.1", "first", "200.0", "25.0"),
+            small_row("cutlass", "simple", "400.0", "50.0"), small_row("cutlass", "multistage", "500.0", "62.5"),
+            small_row("ampere.2", "second", "300.0", "37.5"),
+            small_row("0", "cublas", "700.0", "100.0", mode="sustained"),
+            small_row("cutlass", "multistage", "400.0", "57.14", mode="sustained"),
+            small_row("ampere.2", "second", "350.0", "50.0", mode="sustained"),
+            # None of these belongs into the table.
+            small_row("ampere.2", "second", "310.0", "37.5", type="fp16"),
+            small_row("ampere.3", "third", "", ""),
+            small_row("11", "other", "790.0", "99.0"),
+            small_row("simt.1", "naive", "5.0", "10.0", type="fp32"),
+            small_row("0", "cublas", "50.0", "100.0", type="fp32")]
+
+
+def simt_rows():
+    return [small_row("0", "cublas", "50.0", "100.0", type="fp32"),
+            small_row("simt.1", "naive", "5.0", "10.0", type="fp32")]
+
+
 class GenerateReadmeTableTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.csv = pathlib.Path(folder.name) / "ladder.csv"
-        self.readme = pathlib.Path(folder.name) / "README.md"
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.profiles = self.folder / "profiles" / "h200"
+        self.profiles.mkdir(parents=True)
+        self.readme = self.folder / "README.md"
         self.readme.write_text(BEFORE, encoding="utf-8")
 
-    def write_csv(self, rows):
-        with open(self.csv, "w", newline="", encoding="utf-8") as file:
+    def write_csv(self, rows, name="ladder.csv"):
+        with open(self.profiles / name, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, rows[0].keys())
             writer.writeheader()
             writer.writerows(rows)
 
     def run_tool(self, *arguments):
-        return subprocess.run([sys.executable, str(TOOL), "--readme", str(self.readme), *arguments],
-                              capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [sys.executable, str(TOOL), "--readme", str(self.readme), "--profiles", str(self.profiles), *arguments],
+            capture_output=True, text=True, check=False)
+
+    def tables(self):
+        """What the tool has written between the markers, by ladder."""
+        result = self.run_tool()
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        text = self.readme.read_text(encoding="utf-8")
+        return {name: text.partition(f"<!-- results:begin {name} -->\n")[2].partition(f"<!-- results:end {name}")[0]
+                for name in ("hopper", "ampere", "simt")}
 
     def expect_refused(self, *parts):
-        result = self.run_tool(str(self.csv))
+        result = self.run_tool()
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)
         self.assertEqual(self.readme.read_text(encoding="utf-8"), BEFORE)
 
-    def test_writes_the_table_between_the_markers(self):
+    def test_writes_the_tables_between_the_markers(self):
         self.write_csv(good_rows())
-        result = self.run_tool(str(self.csv))
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(self.readme.read_text(encoding="utf-8"), EXPECTED)
+        self.write_csv(ampere_rows(), "ampere.csv")
+        self.write_csv(simt_rows(), "simt.csv")
+        self.assertEqual(self.tables(), {"hopper": HOPPER, "ampere": AMPERE, "simt": SIMT})
+        text = self.readme.read_text(encoding="utf-8")
+        for line in ("# Title\n<!-- results:begin hopper -->\n",
+                     "<!-- results:end hopper -->\nbetween\n<!-- results:begin ampere",
+                     "<!-- results:end ampere -->\n<!-- results:begin simt -->\n",
+                     "<!-- results:end simt -->\nafter\n"):
+            self.assertIn(line, text)
+
+    def test_ladder_that_is_not_measured_says_how_to(self):
+        self.write_csv(good_rows())
+        self.assertEqual(self.tables(), {
+            "hopper": HOPPER,
+            "ampere": "Not measured yet: `./dev bench ampere --size 4096 --mode both --csv profiles/h200/ampere.csv` "
+                      "does it, on a GPU of sm_80 or newer.\n",
+            "simt": "Not measured yet: `./dev bench simt --size 4096 --mode both --csv profiles/h200/simt.csv` does "
+                    "it, on a GPU of sm_75 or newer.\n"})
+
+    def test_best_and_ceiling_are_no_steps_of_the_ladder(self):
+        self.write_csv(ampere_rows()[:2] + [small_row("best", "library", "700.0", "87.5"), ampere_rows()[4],
+                                            small_row("ceiling", "peak", "900.0", "112.5")], "ampere.csv")
+        table = self.tables()["ampere"]
+        self.assertNotIn("CUTLASS", table)
+        self.assertIn("| best | library | the idea of best | 700 | 87.5 % |  |\n"
+                      "| ampere.2 | second | the idea of ampere.2 | 300 | 37.5 % | +50.0 % |\n"
+                      "| ceiling | peak | the idea of ceiling | 900 | 112.5 % |  |\n", table)
+
+    def test_chart_stands_below_its_table(self):
+        self.write_csv(simt_rows(), "simt.csv")
+        (self.profiles / "simt.svg").touch()
+        (self.profiles / "ampere.svg").touch()
+        tables = self.tables()
+        self.assertEqual(tables["simt"], SIMT + "\n![TFLOP/s of each version of the simt ladder at 4096x4096x4096]"
+                                                "(profiles/h200/simt.svg)\n")
+        self.assertNotIn("svg", tables["ampere"])
 
     def test_check_tells_stale_from_current_and_writes_nothing(self):
-        self.write_csv(good_rows())
-        stale = self.run_tool(str(self.csv), "--check")
-        self.assertEqual(stale.returncode, 1)
-        self.assertIn("out of date", stale.stderr)
-        self.assertEqual(self.readme.read_text(encoding="utf-8"), BEFORE)
-        self.run_tool(str(self.csv))
-        self.assertEqual(self.run_tool(str(self.csv), "--check").returncode, 0)
+        for name, rows in (("ladder.csv", good_rows()), ("ampere.csv", ampere_rows()), ("simt.csv", simt_rows())):
+            with self.subTest(name):
+                self.run_tool()
+                before = self.readme.read_text(encoding="utf-8")
+                self.assertEqual(self.run_tool("--check").returncode, 0)
+                self.write_csv(rows, name)
+                stale = self.run_tool("--check")
+                self.assertEqual(stale.returncode, 1)
+                self.assertIn("out of date", stale.stderr)
+                self.assertEqual(self.readme.read_text(encoding="utf-8"), before)
 
-    def test_csv_that_does_not_exist(self):
-        self.expect_refused("ladder.csv")
+    def test_folder_that_does_not_exist(self):
+        self.profiles.rmdir()
+        self.expect_refused("no folder", "h200")
+
+    def test_two_runs_in_one_file(self):
+        for column, value in (("gpu", "NVIDIA H100"), ("commit", "fedcba9876"), ("date", "2026-01-03T03:04:05Z")):
+            with self.subTest(column):
+                self.write_csv(ampere_rows()[:2] + [small_row("ampere.2", "second", "1.0", "1.0", **{column: value})],
+                               "ampere.csv")
+                self.expect_refused("ampere.csv is of more than one run", column, value)
+
+    def test_version_that_is_there_twice(self):
+        self.write_csv(ampere_rows() + [small_row("ampere.2", "second", "310.0", "38.0")], "ampere.csv")
+        self.expect_refused("version ampere.2 twice")
 
     def test_row_that_is_not_verified(self):
         for verified in ("no", "unchecked", ""):
@@ -114,17 +228,26 @@ class GenerateReadmeTableTest(unittest.TestCase):
         self.expect_refused("no column 'tflops'")
 
     def test_file_that_is_no_utf8(self):
-        self.csv.write_bytes(b"version\n\xff\n")
+        (self.profiles / "ladder.csv").write_bytes(b"version\n\xff\n")
         self.expect_refused("ladder.csv", "utf-8")
 
     def test_number_that_is_none(self):
         self.write_csv([row("0", "cublas", "fast", "100.0")])
         self.expect_refused("ladder.csv", "'fast'")
 
-    def test_readme_without_markers(self):
+    def test_csv_of_another_ladder_is_checked_too(self):
         self.write_csv(good_rows())
-        self.readme.write_text("# Title\n", encoding="utf-8")
-        self.assertEqual(self.run_tool(str(self.csv)).returncode, 2)
+        self.write_csv(simt_rows() + [small_row("simt.2", "coalesced", "1.0", "1.0", verified="no")], "simt.csv")
+        self.expect_refused("simt.csv: version simt.2 at 4096x4096x4096 (burst)", "'no'")
+
+    def test_readme_without_markers(self):
+        for text in ("# Title\n", BEFORE.replace("begin simt", "begin"), BEFORE.replace("end ampere", "end")):
+            with self.subTest(text):
+                self.readme.write_text(text, encoding="utf-8")
+                result = self.run_tool()
+                self.assertEqual(result.returncode, 2)
+                self.assertIn("the README has no <!-- results:begin", result.stderr)
+                self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kL2Bytes = 60 << 20;
 
-std::int64_t set_bytes(const BufferPlan& plan) { return (plan.a_elems + plan.b_elems + plan.d_elems) * 2; }
+std::int64_t set_bytes(const BufferPlan& plan) { return plan.a_bytes + plan.b_bytes + plan.d_bytes; }
 
 TEST(OperandBuffers, LargeShapesHaveOneSet) {
   const BufferPlan plan = plan_operand_buffers({8192, 8192, 8192}, kL2Bytes);
@@ -26,7 +26,7 @@ TEST(OperandBuffers, LargeShapesHaveOneSet) {
 TEST(OperandBuffers, SmallShapesRotateOverThreeTimesTheL2) {
   for (const GemmShape& shape : {GemmShape{1024, 1024, 1024}, GemmShape{4096, 4096, 4096},
                                  GemmShape{17, 5120, 13824}, GemmShape{1000, 1000, 1000}}) {
-    const BufferPlan plan = plan_operand_buffers(shape, kL2Bytes);
+    const BufferPlan plan = plan_operand_buffers({shape}, kL2Bytes);
     EXPECT_GT(plan.sets, 1) << to_string(shape);
     EXPECT_GE(plan.total_bytes, 3 * kL2Bytes) << to_string(shape);
     EXPECT_LT(plan.total_bytes - set_bytes(plan), 3 * kL2Bytes)
@@ -49,12 +49,12 @@ TEST(OperandBuffers, OneSetExactlyAtThreeTimesTheL2) {
 
 TEST(OperandBuffers, EveryCopyHoldsItsRowsAndStartsOn256Bytes) {
   for (const GemmShape& shape : {GemmShape{1, 8, 8}, GemmShape{129, 257, 264}, GemmShape{4095, 4097, 4104}}) {
-    const BufferPlan plan = plan_operand_buffers(shape, kL2Bytes);
-    const LeadingDimensions ld = make_leading_dimensions(shape);
-    EXPECT_GE(plan.a_elems, shape.m * ld.a);
-    EXPECT_GE(plan.b_elems, shape.n * ld.b);
-    EXPECT_GE(plan.d_elems, shape.m * ld.d);
-    for (const std::int64_t elems : {plan.a_elems, plan.b_elems, plan.d_elems}) EXPECT_EQ(elems * 2 % 256, 0);
+    const BufferPlan plan = plan_operand_buffers({shape}, kL2Bytes);
+    const LeadingDimensions ld = make_leading_dimensions({shape});
+    EXPECT_GE(plan.a_bytes, shape.m * ld.a * 2);
+    EXPECT_GE(plan.b_bytes, shape.n * ld.b * 2);
+    EXPECT_GE(plan.d_bytes, shape.m * ld.d * 2);
+    for (const std::int64_t bytes : {plan.a_bytes, plan.b_bytes, plan.d_bytes}) EXPECT_EQ(bytes % 256, 0);
   }
 }
 
@@ -65,7 +65,7 @@ TEST(OperandBuffers, BytesBeyondTheTypeSaturate) {
 
 class CheckMemory : public ::testing::Test {
  protected:
-  static std::int64_t required(const GemmShape& shape) { return required_bytes(shape, kL2Bytes); }
+  static std::int64_t required(const GemmShape& shape) { return required_bytes({shape}, kL2Bytes); }
 
   DeviceInfo device_ = h200();
 };

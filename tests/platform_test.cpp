@@ -22,11 +22,11 @@ constexpr std::int64_t kL2Bytes = 60 << 20;
 TEST(CudaPlatform, CountsOperandsWorkspacesAndVerification) {
   CudaPlatform platform;
   for (const GemmShape& shape : {GemmShape{1, 8, 8}, GemmShape{129, 257, 264}, GemmShape{8192, 8192, 8192}}) {
-    const std::int64_t measured = platform.required_bytes(shape, kL2Bytes, false);
-    const std::int64_t verified = platform.required_bytes(shape, kL2Bytes, true);
+    const std::int64_t measured = platform.required_bytes({shape}, kL2Bytes, false);
+    const std::int64_t verified = platform.required_bytes({shape}, kL2Bytes, true);
     constexpr auto kWorkspaces = static_cast<std::int64_t>(3 * kCublasWorkspaceBytes);
-    EXPECT_GE(measured, required_bytes(shape, kL2Bytes) + kWorkspaces) << to_string(shape);
-    EXPECT_EQ(verified - measured, verify_required_bytes(shape)) << to_string(shape);
+    EXPECT_GE(measured, required_bytes({shape}, kL2Bytes) + kWorkspaces) << to_string(shape);
+    EXPECT_EQ(verified - measured, verify_required_bytes({shape})) << to_string(shape);
   }
 }
 
@@ -42,7 +42,7 @@ TEST(VerifyRequiredBytes, CoversOperandsTwoOutputsAndTwoReferences) {
     const std::int64_t m = shape.m;
     const std::int64_t n = shape.n;
     const std::int64_t k = shape.k;
-    EXPECT_GE(verify_required_bytes(shape), (m + n) * k * 2 + m * n * (2 * 2 + 8 + 4)) << to_string(shape);
+    EXPECT_GE(verify_required_bytes({shape}), (m + n) * k * 2 + m * n * (2 * 2 + 8 + 4)) << to_string(shape);
   }
 }
 

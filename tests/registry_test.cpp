@@ -5,9 +5,14 @@
 
 #include <bit>
 #include <limits>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "best.hpp"
 #include "kernels/launch.hpp"
 
 namespace hopper_gemm {
@@ -20,6 +25,205 @@ GemmArgs args_of(GemmShape shape) {
           pitch(shape.k), pointer(0x3000), pitch(shape.n)};
 }
 
+/// The operation that the kernel's ladder has, its operands aligned.
+GemmArgs own_args_of(const KernelInfo& kernel, GemmShape shape) {
+  GemmArgs args = args_of(shape);
+  args.input_type = args.output_type = kernel.target.input_type;
+  args.b_layout = kernel.target.b_layout;
+  if (args.b_layout == Layout::RowMajor) args.ldb = args.ldd;
+  return args;
+}
+
+TEST(Registry, HoldsTheLaddersOneAfterTheOther) {
+  std::vector<std::string> versions;
+  for (const KernelInfo& kernel : all_kernels()) versions.emplace_back(kernel.version);
+  std::vector<std::string> expected;
+  for (int i = 1; i <= 11; ++i) expected.push_back(std::to_string(i));
+  for (int i = 1; i <= 6; ++i) expected.push_back("ampere." + std::to_string(i));
+  for (int i = 1; i <= 8; ++i) expected.push_back("simt." + std::to_string(i));
+  expected.emplace_back("best");
+  EXPECT_EQ(versions, expected);
+}
+
+TEST(Registry, LaddersArePartsOfTheWhole) {
+  const auto expect_part = [](std::span<const KernelInfo> ladder, std::string_view first,
+                              std::string_view last) {
+    EXPECT_EQ(ladder.front().version, first);
+    EXPECT_EQ(ladder.back().version, last);
+    EXPECT_EQ(find_kernel(first), &ladder.front());
+    EXPECT_EQ(find_kernel(last), &ladder.back());
+  };
+  expect_part(hopper_ladder(), "1", "11");
+  expect_part(ampere_ladder(), "ampere.1", "ampere.6");
+  expect_part(simt_ladder(), "simt.1", "simt.8");
+  EXPECT_EQ(hopper_ladder().size() + ampere_ladder().size() + simt_ladder().size() + 1, all_kernels().size());
+}
+
+TEST(Registry, EveryVersionOfEveryLadderIsDescribed) {
+  for (const std::span<const KernelInfo> ladder : {hopper_ladder(), ampere_ladder(), simt_ladder()}) {
+    std::set<std::string_view> names;
+    std::set<std::string_view> ideas;
+    for (const KernelInfo& kernel : ladder) {
+      SCOPED_TRACE(kernel.version);
+      EXPECT_TRUE(names.insert(kernel.name).second);
+      EXPECT_TRUE(ideas.insert(kernel.idea).second);
+      EXPECT_FALSE(kernel.name.empty());
+      EXPECT_FALSE(kernel.idea.empty());
+      EXPECT_NE(kernel.can_implement, nullptr);
+      EXPECT_NE(kernel.launch, nullptr);
+      EXPECT_EQ(find_kernel(kernel.version), &kernel);
+      EXPECT_EQ(kernel.target.compute_capability, ladder.front().target.compute_capability);
+      EXPECT_EQ(kernel.target.input_type, ladder.front().target.input_type);
+    }
+  }
+}
+
+TEST(Registry, SaysWhichGpusRunAKernel) {
+  const KernelTarget hopper = find_kernel("1")->target;
+  const KernelTarget ampere = find_kernel("ampere.1")->target;
+  const KernelTarget simt = find_kernel("simt.1")->target;
+  EXPECT_EQ(target_text(hopper), "sm_90");
+  EXPECT_EQ(target_text(ampere), "sm_80 or newer");
+  EXPECT_EQ(target_text(simt), "sm_75 or newer");
+  EXPECT_EQ(sm_text({12, 1}), "sm_121");
+  // sm_90a code is for this one alone.
+  for (const ComputeCapability other : {ComputeCapability{7, 5}, {8, 9}, {9, 1}, {10, 0}}) {
+    EXPECT_FALSE(runs_on(hopper, other)) << sm_text(other);
+  }
+  EXPECT_TRUE(runs_on(hopper, {9, 0}));
+  EXPECT_FALSE(runs_on(ampere, {7, 5}));
+  for (const ComputeCapability gpu : {ComputeCapability{8, 0}, {8, 6}, {9, 0}, {12, 0}}) {
+    EXPECT_TRUE(runs_on(ampere, gpu)) << sm_text(gpu);
+  }
+  EXPECT_FALSE(runs_on(simt, {7, 0}));
+  EXPECT_FALSE(runs_on(simt, {6, 9}));
+  EXPECT_TRUE(runs_on(simt, {7, 5}));
+  EXPECT_TRUE(runs_on(simt, {8, 0}));
+}
+
+TEST(Registry, MeasuresAKernelAtItsOwnOperation) {
+  const GemmShape shape = {3, 5, 7};
+  const GemmProblem simt = canonical_problem(*find_kernel("simt.3"), shape, std::nullopt);
+  EXPECT_EQ(simt.shape, shape);
+  EXPECT_EQ(simt.input_type, DataType::Float32);
+  EXPECT_EQ(simt.output_type, DataType::Float32);
+  EXPECT_EQ(simt.b_layout, Layout::RowMajor);
+  EXPECT_EQ(simt.alpha, 1);
+  EXPECT_EQ(simt.beta, 0);
+  const GemmProblem ampere = canonical_problem(*find_kernel("ampere.6"), shape, std::nullopt);
+  EXPECT_EQ(ampere.input_type, DataType::BFloat16);
+  EXPECT_EQ(ampere.b_layout, Layout::ColumnMajor);
+  const GemmProblem typed = canonical_problem(*find_kernel("ampere.6"), shape, DataType::Float16);
+  EXPECT_EQ(typed.input_type, DataType::Float16);
+  EXPECT_EQ(typed.output_type, DataType::Float16);
+}
+
+TEST(Registry, EveryVersionOfEveryLadderSaysWhatItCannotDo) {
+  for (const KernelInfo& kernel : all_kernels()) {
+    SCOPED_TRACE(kernel.version);
+    const auto refusal = [&](const GemmArgs& args) { return kernel.can_implement(args); };
+    const GemmArgs own = own_args_of(kernel, {129, 257, 264});
+    EXPECT_TRUE(refusal(own).ok()) << refusal(own).message();
+
+    GemmArgs args = own;
+    args.b_layout = own.b_layout == Layout::RowMajor ? Layout::ColumnMajor : Layout::RowMajor;
+    args.ldb = 512;
+    EXPECT_EQ(refusal(args).code(), StatusCode::Unsupported);
+    EXPECT_THAT(refusal(args).message(), testing::HasSubstr("B is "));
+
+    args = own;
+    args.input_type = own.input_type == DataType::Float32 ? DataType::BFloat16 : DataType::Float32;
+    EXPECT_EQ(refusal(args).code(), StatusCode::Unsupported);
+    EXPECT_THAT(refusal(args).message(), testing::HasSubstr(to_string(args.input_type)));
+
+    args = own;
+    args.shape.m = -1;
+    EXPECT_EQ(refusal(args).code(), StatusCode::InvalidArgument);
+    args = own;
+    args.d = nullptr;
+    EXPECT_EQ(refusal(args).code(), StatusCode::InvalidArgument);
+    EXPECT_THAT(refusal(args).message(), testing::HasSubstr("D is a null pointer"));
+    args = own;
+    args.lda = 263;
+    EXPECT_EQ(refusal(args).code(), StatusCode::InvalidArgument);
+    EXPECT_THAT(refusal(args).message(), testing::HasSubstr("lda = 263"));
+
+    args = own_args_of(kernel, {2147483647, 2147483647, 8});
+    EXPECT_EQ(refusal(args).code(), StatusCode::Unsupported);
+  }
+}
+
+// The general ones take what the others refuse.
+TEST(Registry, GeneralVersionsTakeAnyShapeScaleAndAlignment) {
+  for (const KernelInfo& kernel : all_kernels()) {
+    const bool is_general =
+        kernel.version == "ampere.6" || kernel.version == "best" || kernel.version.starts_with("simt.");
+    SCOPED_TRACE(kernel.version);
+    GemmArgs odd = own_args_of(kernel, {17, 19, 23});
+    odd.lda = 25;
+    odd.ldb = 27;
+    odd.ldd = 21;
+    EXPECT_EQ(kernel.can_implement(odd).ok(), is_general);
+    GemmArgs scaled = own_args_of(kernel, {64, 64, 64});
+    scaled.alpha = 2;
+    scaled.beta = -2;
+    scaled.c = scaled.d;
+    scaled.ldc = scaled.ldd;
+    EXPECT_EQ(kernel.can_implement(scaled).ok(), is_general);
+    EXPECT_EQ(kernel.can_implement(own_args_of(kernel, {64, 64, 0})).ok(), is_general);
+    EXPECT_EQ(kernel.can_implement(own_args_of(kernel, {0, 64, 64})).ok(), is_general);
+    EXPECT_EQ(kernel.can_implement(own_args_of(kernel, {64, 0, 64})).ok(), is_general);
+  }
+}
+
+std::string_view best_version(const GemmArgs& args, ComputeCapability gpu) {
+  const KernelInfo* const kernel = best_kernel(args, gpu);
+  return kernel == nullptr ? "none" : kernel->version;
+}
+
+TEST(Best, IsTheLastOfALadderByOperandsAndGpu) {
+  const GemmArgs aligned = own_args_of(*find_kernel("11"), {64, 64, 64});
+  GemmArgs odd = aligned;
+  odd.shape.k = 63;
+  GemmArgs half = aligned;
+  half.input_type = half.output_type = DataType::Float16;
+  const GemmArgs single = own_args_of(*find_kernel("simt.8"), {64, 64, 64});
+  EXPECT_EQ(best_version(aligned, {9, 0}), "11");
+  EXPECT_EQ(best_version(odd, {9, 0}), "ampere.6");
+  EXPECT_EQ(best_version(half, {9, 0}), "ampere.6");
+  for (const ComputeCapability gpu : {ComputeCapability{8, 0}, {8, 6}, {8, 9}, {10, 0}, {12, 0}}) {
+    EXPECT_EQ(best_version(aligned, gpu), "ampere.6");
+  }
+  for (const ComputeCapability gpu : {ComputeCapability{7, 5}, {8, 0}, {9, 0}}) {
+    EXPECT_EQ(best_version(single, gpu), "simt.8");
+  }
+  EXPECT_EQ(best_version(aligned, {7, 5}), "none");
+  EXPECT_EQ(best_version(single, {7, 0}), "none");
+}
+
+TEST(Best, SaysWhyNoKernelTakesTheOperands) {
+  GemmArgs args = own_args_of(*find_kernel("simt.8"), {64, 64, 64});
+  args.b_layout = Layout::ColumnMajor;
+  const Status refusal = find_kernel("best")->can_implement(args);
+  EXPECT_EQ(refusal.code(), StatusCode::Unsupported);
+  EXPECT_THAT(refusal.message(), testing::HasSubstr("simt.8: B is column-major"));
+}
+
+TEST(Registry, KThatTheStagesOvertakeIsRefused) {
+  for (const KernelInfo& kernel : simt_ladder()) {
+    SCOPED_TRACE(kernel.version);
+    GemmArgs args = own_args_of(kernel, {8, 8, 2147483647});
+    args.lda = args.shape.k;
+    // Versions without tiles along K have nothing to round up.
+    const Status status = kernel.can_implement(args);
+    if (status.ok()) continue;
+    EXPECT_EQ(status.code(), StatusCode::Unsupported);
+    EXPECT_THAT(status.message(), testing::HasSubstr("K, rounded up to a multiple of"));
+    args.shape.k = 2147483647 - 64;
+    EXPECT_TRUE(kernel.can_implement(args).ok());
+  }
+}
+
 TEST(Registry, VersionsCountUpFromOneAndNamesAreUnique) {
   std::set<std::string_view> names;
   int expected = 1;
@@ -27,7 +231,8 @@ TEST(Registry, VersionsCountUpFromOneAndNamesAreUnique) {
     EXPECT_EQ(kernel.version, std::to_string(expected++));
     EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
     EXPECT_FALSE(kernel.idea.empty());
-    EXPECT_EQ(kernel.compute_capability, (ComputeCapability{9, 0}));
+    EXPECT_EQ(kernel.target.compute_capability, (ComputeCapability{9, 0}));
+    EXPECT_FALSE(kernel.target.or_newer);
     EXPECT_EQ(find_kernel(kernel.version), &kernel);
   }
   EXPECT_GE(names.size(), 4U);
@@ -53,6 +258,15 @@ TEST(Registry, EveryVersionSaysWhatItCannotDo) {
 TEST(Registry, LaunchRefusesWhatCanImplementRefuses) {
   for (const KernelInfo& kernel : hopper_ladder()) {
     EXPECT_EQ(kernel.launch(args_of({64, 64, 12}), nullptr).code(), StatusCode::Unsupported);
+  }
+  for (const KernelInfo& kernel : all_kernels()) {
+    SCOPED_TRACE(kernel.version);
+    GemmArgs args = own_args_of(kernel, {64, 64, 64});
+    args.a = nullptr;
+    EXPECT_EQ(kernel.launch(args, nullptr).code(), StatusCode::InvalidArgument);
+    args = own_args_of(kernel, {64, 64, 64});
+    args.b_layout = args.b_layout == Layout::RowMajor ? Layout::ColumnMajor : Layout::RowMajor;
+    EXPECT_EQ(kernel.launch(args, nullptr).code(), StatusCode::Unsupported);
   }
 }
 

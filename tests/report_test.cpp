@@ -86,13 +86,14 @@ TEST(Report, CsvIsAsPublished) {
   std::getline(lines, line);
   EXPECT_EQ(
       line,
-      "version,name,idea,m,n,k,mode,time_median_us,time_min_us,time_max_us,tflops,percent_of_cublas,"
+      "version,name,idea,type,m,n,k,mode,time_median_us,time_min_us,time_max_us,tflops,percent_of_cublas,"
       "percent_of_ceiling,sm_clock_mhz,temperature_c,watts,pj_per_flop,verified,note,gpu,sm_count,driver,"
       "driver_cuda,cuda,commit,data,rounds,seed,date,command");
   std::getline(lines, line);
   EXPECT_EQ(
       line,
-      "4,two_consumers,\"128x256 tile, \"\"two\"\" consumers\",8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
+      "4,two_consumers,\"128x256 tile, \"\"two\"\" "
+      "consumers\",bf16,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
       "785.37,100.0,,1605,51,698.5,0.8894,yes,,NVIDIA H200,132,580.95.05,13.0,12.8,0123abcdef,normal,3,7,"
       "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
   EXPECT_FALSE(std::getline(lines, line));

@@ -3,7 +3,7 @@
 
 usage: generate_ptx_readme.py [--check]
   --check  write nothing; exit 1 if the table is stale, if a function of ptx/ has no complete doc comment, or if
-           tests/ptx_compile_test.cu does not name it
+           no tests/ptx_compile*_test.cu names it
 
 A complete doc comment, directly above the function:
   /// <instruction> — <summary>
@@ -21,7 +21,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PTX = ROOT / "ptx"
 README = PTX / "README.md"
-COMPILE_TEST = ROOT / "tests" / "ptx_compile_test.cu"
+COMPILE_TESTS = sorted((ROOT / "tests").glob("ptx_compile*_test.cu"))
 USERS = (ROOT / "src" / "kernels", ROOT / "include" / "hopper_gemm")
 BEGIN = "<!-- reference table: begin (tools/generate_ptx_readme.py) -->"
 END = "<!-- reference table: end -->"
@@ -218,11 +218,11 @@ def main():
         wrappers = parse(path, problems)
         if wrappers:
             families.append((path.name, wrappers))
-    tested = COMPILE_TEST.read_text(encoding="utf-8")
+    tested = "".join(path.read_text(encoding="utf-8") for path in COMPILE_TESTS)
     for family, wrappers in families:
         for name in dict.fromkeys(wrapper.name for wrapper in wrappers):
             if not WGMMA_NAME.match(name) and not re.search(rf"\b{name}\b", tested):
-                problems.append(f"ptx/{family}: {name} is not in {COMPILE_TEST.relative_to(ROOT)}")
+                problems.append(f"ptx/{family}: {name} is in no tests/ptx_compile*_test.cu")
     for problem in problems:
         print(problem, file=sys.stderr)
 

@@ -1,57 +1,36 @@
 #!/usr/bin/env python3
-"""Writes the results table of README.md from a CSV file that `matmul all --mode both --csv` wrote.
+"""Writes the results tables of README.md from the CSV files that `matmul <ladder> --mode both --csv` wrote.
 
-The table stands between `<!-- results:begin -->` and `<!-- results:end -->`; everything else is left alone. It shows the
-rows at 8192x8192x8192 of the ladder, of cuBLAS (version 0) and of the wgmma ceiling. Results that are not verified, not
-of normal data, or not of a commit are refused. With --check nothing is written: the exit status is 1 when the README is
-not what would be written.
+    tools/generate_readme_table.py [--profiles profiles/h200] [--readme README.md] [--check]
+
+There is a table for each ladder, between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`;
+everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
+ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what else was measured
+with them: the wgmma ceiling, CUTLASS. Below it stands the ladder's chart, if tools/plot_ladder.py has drawn one. Where
+there is no CSV file, a line says by which command it is measured. What must not be published is refused, see
+tools/ladder_results.py.
+
+With --check nothing is written: the exit status is 1 when the README is not what would be written.
 """
 
 import argparse
-import csv
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN = "<!-- results:begin -->"
-END = "<!-- results:end -->"
-SHAPE = ("8192", "8192", "8192")
-BASELINE = "0"
-CEILING = "ceiling"
-DEFAULT_CSV = ROOT / "profiles/h200/ladder.csv"
+import ladder_results
+from ladder_results import CUTLASS, LADDERS, ROOT, ResultsError, speed_text
 
 
-class TableError(Exception):
-    """What is wrong with the input, as one sentence."""
-
-
-def check_row(path, row):
-    """Refuses what must not be published."""
-    which = f"{path}: version {row['version']} at {row['m']}x{row['n']}x{row['k']} ({row['mode']})"
-    if row["version"] != CEILING and row["verified"] != "yes":
-        raise TableError(f"{which} is not verified but '{row['verified']}'")
-    if row["data"] != "normal":
-        raise TableError(f"{which} was measured on '{row['data']}' data instead of normal")
-    if not row["commit"] or row["commit"] == "unknown" or row["commit"].endswith("-dirty"):
-        raise TableError(f"{which} was measured at commit '{row['commit']}', which nobody else can check out")
-
-
-def read_rows(path):
-    """The measured rows of the CSV at SHAPE, as {mode: {version: row}} in the file's order."""
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    by_mode = {}
-    for row in rows:
-        check_row(path, row)
-        if (row["m"], row["n"], row["k"]) == SHAPE and row["tflops"]:
-            by_mode.setdefault(row["mode"], {})[row["version"]] = row
-    if "burst" not in by_mode:
-        raise TableError(f"{path} has no measured burst rows at {'x'.join(SHAPE)}")
-    return by_mode
+def markers(ladder):
+    return f"<!-- results:begin {ladder.name} -->", f"<!-- results:end {ladder.name} -->"
 
 
 def percent(text):
     return f"{float(text):.1f} %" if text else ""
+
+
+def percent_of(row, other):
+    return f"{float(row['tflops']) / float(other['tflops']) * 100:.1f} %"
 
 
 def gain(row, previous):
@@ -61,12 +40,11 @@ def gain(row, previous):
     return f"{(float(row['tflops']) / float(previous['tflops']) - 1) * 100:+.1f} %"
 
 
-def table_row(row, previous, sustained):
-    """The cells of one version; `sustained` is its row in that mode, None if it has none."""
-    cells = [row["version"], row["name"], row["idea"].replace("|", "\\|")]
-    cells += [f"{float(row['tflops']):.0f}", percent(row["percent_of_cublas"]), gain(row, previous)]
-    if sustained is not None:
-        cells += [f"{float(sustained['tflops']):.0f}", percent(sustained["percent_of_cublas"])]
+def measured_cells(row, rows):
+    """The speed of `row` and what it is of cuBLAS's and, if that was measured, of CUTLASS's."""
+    cells = [speed_text(float(row["tflops"])), percent(row["percent_of_cublas"])]
+    if CUTLASS in rows:
+        cells.append(percent_of(row, rows[CUTLASS]))
     return cells
 
 
@@ -74,66 +52,90 @@ def markdown_line(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def header_sentence(row):
+def header_sentence(ladder, row):
+    # Without it the type is the ladder's only one.
+    kind = f"{row['type']}, " if "type" in row else ""
     return (
         f"Measured on one {row['gpu']} ({row['sm_count']} SMs) at commit {row['commit']} on {row['date'][:10]}, "
         f"CUDA {row['cuda']}" + (f", driver {row['driver']}" if row["driver"] else "") + ", at "
-        f"{'x'.join(SHAPE)}, {row['data']} inputs, median of {row['rounds']} interleaved rounds, by "
+        f"{ladder.shape}, {kind}{row['data']} inputs, median of {row['rounds']} interleaved rounds, by "
         f"`build/release/{row['command']}`."
     )
 
 
-def results_text(by_mode):
-    """The generated part of the README, without the markers."""
+def table_lines(ladder, by_mode):
     burst = by_mode["burst"]
     sustained = by_mode.get("sustained", {})
-    titles = ["version", "name", "the one idea", "TFLOP/s (burst)", "% of cuBLAS", "gain over previous"]
+    titles = ["version", "name", "the one idea", "TFLOP/s (burst)", f"% of {ladder.baseline}"]
+    if CUTLASS in burst:
+        titles.append("% of CUTLASS")
+    titles.append("gain over previous")
     if sustained:
-        titles += ["TFLOP/s (sustained)", "% of cuBLAS (sustained)"]
+        titles += ["TFLOP/s (sustained)", f"% of {ladder.baseline} (sustained)"]
+    if CUTLASS in sustained:
+        titles.append("% of CUTLASS (sustained)")
     alignment = ["---"] * 3 + ["---:"] * (len(titles) - 3)
-    lines = [header_sentence(next(iter(burst.values()))), "", markdown_line(titles), markdown_line(alignment)]
+    lines = [header_sentence(ladder, next(iter(burst.values()))), "", markdown_line(titles), markdown_line(alignment)]
     previous = None
     for version, row in burst.items():
-        on_ladder = version not in (BASELINE, CEILING)
-        cells = table_row(row, previous if on_ladder else None, sustained.get(version))
+        on_ladder = ladder.holds(version)
+        cells = [version, row["name"], row["idea"].replace("|", "\\|"), *measured_cells(row, burst),
+                 gain(row, previous if on_ladder else None)]
+        if version in sustained:
+            cells += measured_cells(sustained[version], sustained)
         lines.append(markdown_line(cells + [""] * (len(titles) - len(cells))))
         if on_ladder:
             previous = row
+    return lines
+
+
+def link_to(path, readme):
+    """The path as the README writes it."""
+    folder = readme.resolve().parent
+    path = path.resolve()
+    return (path.relative_to(folder) if folder in path.parents else path).as_posix()
+
+
+def results_text(ladder, profiles, readme):
+    """The generated part of the README for one ladder, without the markers."""
+    path = profiles / ladder.file
+    if not path.exists():
+        command = f"./dev bench {ladder.arguments} --mode both --csv {link_to(path, readme)}"
+        return f"Not measured yet: `{command}` does it, on {ladder.gpus}."
+    lines = table_lines(ladder, ladder_results.read_results(path, ladder))
+    chart = profiles / f"{ladder.name}.svg"
+    if chart.exists():
+        title = f"TFLOP/s of each version of the {ladder.name} ladder at {ladder.shape}"
+        lines += ["", f"![{title}]({link_to(chart, readme)})"]
     return "\n".join(lines)
 
 
-def missing_text():
-    path = DEFAULT_CSV.relative_to(ROOT)
-    return f"No results yet: `./dev bench all --mode both --csv {path}` measures them on an H100 or H200."
-
-
-def replace_results(readme, text):
-    """`readme` with what stands between the markers replaced by `text`."""
-    begin = readme.find(BEGIN)
-    end = readme.find(END)
+def replace_results(readme, ladder, text):
+    """`readme` with what stands between the ladder's markers replaced by `text`."""
+    begin_marker, end_marker = markers(ladder)
+    begin = readme.find(begin_marker)
+    end = readme.find(end_marker)
     if begin < 0 or end < begin:
-        raise TableError(f"the README has no {BEGIN} followed by {END}")
-    return readme[: begin + len(BEGIN)] + "\n" + text + "\n" + readme[end:]
+        raise ResultsError(f"the README has no {begin_marker} followed by {end_marker}")
+    return readme[: begin + len(begin_marker)] + "\n" + text + "\n" + readme[end:]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("csv", nargs="?", type=pathlib.Path, help="default: profiles/h200/ladder.csv, if it exists")
+    parser.add_argument("--profiles", type=pathlib.Path, default=ladder_results.DEFAULT_FOLDER,
+                        help="the folder of the CSV files (default: profiles/h200)")
     parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the README is out of date")
     arguments = parser.parse_args()
-    path = arguments.csv or DEFAULT_CSV
     try:
-        # A file that is not there is an error, unless nobody asked for it.
-        nothing_yet = arguments.csv is None and not path.exists()
-        text = missing_text() if nothing_yet else results_text(read_rows(path))
+        if not arguments.profiles.is_dir():
+            raise ResultsError(f"there is no folder {arguments.profiles}")
         before = arguments.readme.read_text(encoding="utf-8")
-        after = replace_results(before, text)
-    except (OSError, KeyError, ValueError, csv.Error, TableError) as error:
-        reasons = {KeyError: f"{path} has no column {error}", ValueError: f"{path} cannot be read: {error}",
-                   csv.Error: f"{path} is no CSV file: {error}"}
-        reason = next((text for kind, text in reasons.items() if isinstance(error, kind)), error)
-        print(f"generate_readme_table.py: {reason}", file=sys.stderr)
+        after = before
+        for ladder in LADDERS:
+            after = replace_results(after, ladder, results_text(ladder, arguments.profiles, arguments.readme))
+    except (OSError, UnicodeDecodeError, ResultsError) as error:
+        print(f"generate_readme_table.py: {error}", file=sys.stderr)
         return 2
     if arguments.check and before != after:
         print("generate_readme_table.py: the README's results are out of date; run tools/generate_readme_table.py",

@@ -4,14 +4,18 @@
     tools/profile.py [--matmul build/release/matmul] [--out profiles/<gpu>] [--shape MxNxK] [--ncu PATH] VERSION...
     tools/profile.py --overview-only --out profiles/<gpu>
 
-A VERSION is a number of the ladder, such as 7, or a range, such as 4-8. Each is run once under ncu, for one launch of
-its gemm_kernel, at 8192x8192x8192 unless --shape says otherwise. Version 7 becomes v07.csv (metric,unit,value), which
-names GPU, driver, commit, shape, date and command before every metric as ncu gave it, and v07.md, a table to read. The
-files of a version are written only when its profile is complete; until then those of an earlier run stay as they are.
+A VERSION is a number of the Hopper ladder, such as 7, a version of another, such as ampere.4, a range, such as 4-8 or
+simt.5-8, or a whole ladder: hopper, ampere, simt. Each is run once under ncu, for one launch of its gemm_kernel, at
+8192x8192x8192, those of ampere and simt at 4096x4096x4096, unless --shape says otherwise. Version 7 becomes v07.csv
+(metric,unit,value), which names GPU, driver, commit, shape, date and command before every metric as ncu gave it, and
+v07.md, a table to read; version ampere.4 becomes ampere4.csv and ampere4.md. ncu is asked for other metrics of each
+ladder. The files of a version are written only when its profile is complete; until then those of an earlier run stay as
+they are.
 
-Once all are profiled, overview.md sets every version that has a CSV in the folder side by side, those of earlier runs
-too; a run that fails leaves it as it was. --overview-only writes it from the CSVs alone and needs no GPU. A CSV in the
-folder that is not what this program writes is refused before anything is run or written, unless the run replaces it.
+Once all are profiled, overview.md sets every Hopper version that has a CSV in the folder side by side, those of earlier
+runs too, and overview-ampere.md and overview-simt.md the versions of theirs; a run that fails leaves them as they were,
+and so does one of other ladders. --overview-only writes them from the CSVs alone and needs no GPU. A CSV of these
+ladders that is not what this program writes is refused before anything is run or written, unless the run replaces it.
 
 Exit status: 0 all files were written; 1 ncu or the program under it failed, or a CSV in the folder is refused; 2 bad
 input, or a machine that cannot profile.
@@ -19,6 +23,7 @@ input, or a machine that cannot profile.
 
 import argparse
 import csv
+import dataclasses
 import datetime
 import errno
 import glob
@@ -34,10 +39,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_MATMUL = ROOT / "build/release/matmul"
-DEFAULT_SHAPE = "8192x8192x8192"
 NCU_PATTERNS = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 NOT_AVAILABLE = "n/a"
-OVERVIEW_NAME = "overview.md"
+WHAT_TO_TYPE = "type a number of the Hopper ladder, such as 7, a version such as ampere.4, or a range, such as 4-8"
 
 CSV_COLUMNS = ["metric", "unit", "value"]
 # The rows before the metrics, so that no figure is without its GPU and commit.
@@ -75,10 +79,33 @@ CTAS = "launch__grid_size"
 THREADS = "launch__block_size"
 WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 
+# What the Hopper ladder is asked for.
 METRICS = (
     TIME, CYCLES, CLOCK, TENSOR_PIPE, DRAM_READ, DRAM_WRITTEN, L2_SECTORS_READ, L2_HIT_RATE, L2_TO_SM,
-    STORE_BANK_CONFLICTS, STORES, STORE_BYTES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS, REGISTERS, DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE,
-    *(stall_metric(reason) for reason in STALL_REASONS))
+    STORE_BANK_CONFLICTS, STORES, STORE_BYTES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS, REGISTERS,
+    DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE, *(stall_metric(reason) for reason in STALL_REASONS))
+
+# The other ladders have neither wgmma nor stmatrix, and GPUs before Hopper no counters of them. What matters there is
+# how threads load, from shared memory above all, and whether a warp is ready to issue.
+HMMA_PIPE = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"
+FMA_PIPE = "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"
+ISSUE_SLOTS = "sm__inst_issued.avg.pct_of_peak_sustained_elapsed"
+SECTORS_PER_LOAD = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
+LOAD_BANK_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
+# By instruction. There is no such counter of conflicts for ordinary loads.
+LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
+LOAD_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
+LDMATRIX_LOADS = "smsp__sass_inst_executed_op_ldsm.sum"
+LDMATRIX_BANK_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum"
+CP_ASYNC_BANK_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"
+
+THREAD_METRICS = (
+    TIME, CYCLES, CLOCK, ISSUE_SLOTS, DRAM_READ, DRAM_WRITTEN, L2_SECTORS_READ, L2_HIT_RATE, L2_TO_SM,
+    LOAD_BANK_CONFLICTS, LOADS, LOAD_WAVEFRONTS, CP_ASYNC_BANK_CONFLICTS, STORE_BANK_CONFLICTS, STORES, STORE_BYTES,
+    STORE_WAVEFRONTS, REGISTERS, DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE,
+    *(stall_metric(reason) for reason in STALL_REASONS if reason != "gmma"))
+AMPERE_METRICS = (TENSOR_PIPE, HMMA_PIPE, LDMATRIX_LOADS, LDMATRIX_BANK_CONFLICTS, *THREAD_METRICS)
+SIMT_METRICS = (FMA_PIPE, SECTORS_PER_LOAD, *THREAD_METRICS)
 
 SMALL_PREFIXES = {"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 # ncu's prefixes are decimal for bytes too: 32768 bytes are 32.77 Kbyte.
@@ -98,6 +125,7 @@ UNITS = {
         **{unit: 1 / factor for unit, factor in prefixed(SMALL_PREFIXES, ("second", "s"), "cycle/{}").items()}},
     "count": {"": 1, **prefixed(LARGE_PREFIXES, ("sector", "cycle", "block", "thread", "register", "inst", "warp"))},
     "percent": {"%": 1},
+    "ratio": {"": 1, "sector": 1},
 }
 
 
@@ -125,7 +153,7 @@ def failed(message):
 def parse_shape(text):
     """(M, N, K)"""
     if not re.fullmatch(r"[1-9][0-9]{0,9}(x[1-9][0-9]{0,9}){2}", text, re.ASCII):
-        raise refused(f"'{text}' is no shape; type it as MxNxK, such as {DEFAULT_SHAPE}")
+        raise refused(f"'{text}' is no shape; type it as MxNxK, such as {HOPPER.shape}")
     return tuple(int(size) for size in text.split("x"))
 
 
@@ -133,28 +161,35 @@ def shape_text(shape):
     return "x".join(map(str, shape))
 
 
-def parse_versions(texts):
-    """(first, last) of each argument."""
-    ranges = []
-    for text in texts:
-        match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", text, re.ASCII)
-        if not match:
-            raise refused(f"'{text}' is no version; type a number of the ladder, such as 7, or a range, such as 4-8")
-        ranges.append((int(match[1]), int(match[2] or match[1])))
-    return ranges
+def parse_range(text):
+    """(ladder, first, last): numbers, or None twice where it is the whole ladder."""
+    for ladder in LADDERS:
+        if text == ladder.name:
+            return ladder, None, None
+        prefix = re.escape(ladder.prefix)
+        match = re.fullmatch(f"{prefix}([0-9]{{1,4}})(?:-(?:{prefix})?([0-9]{{1,4}}))?", text, re.ASCII)
+        if match:
+            return ladder, int(match[1]), int(match[2] or match[1])
+    raise refused(f"'{text}' is no version; {WHAT_TO_TYPE}")
 
 
-def select_versions(ranges, ladder):
-    """The versions in `ranges`, each once, in the order asked for."""
+def select_versions(ranges, known):
+    """Those of the known versions that are in `ranges`, each once, in the order asked for."""
     versions = {}
-    for first, last in ranges:
-        for version in (first, last):
-            if version not in ladder:
-                known = f"{min(ladder)} to {max(ladder)}"
-                raise refused(f"there is no version {version} to profile; the ladder has {known}")
+    for ladder, first, last in ranges:
+        numbers = [ladder.number_of(version) for version in known if ladder.number_of(version)]
+        if not numbers:
+            raise refused(f"this matmul has no version of the {ladder.name} ladder; ./dev build makes it anew")
+        if first is None:
+            first, last = min(numbers), max(numbers)
+        for number in (first, last):
+            if number not in numbers:
+                raise refused(f"there is no version {ladder.version(number)} to profile; the ladder has "
+                              f"{ladder.version(min(numbers))} to {ladder.version(max(numbers))}")
         if first > last:
-            raise refused(f"the range {first}-{last} runs backwards; type {last}-{first}")
-        versions.update({version: None for version in ladder if first <= version <= last})
+            raise refused(f"the range {ladder.version(first)}-{last} runs backwards; type "
+                          f"{ladder.version(last)}-{first}")
+        versions.update({ladder.version(number): None for number in numbers if first <= number <= last})
     return list(versions)
 
 
@@ -217,10 +252,10 @@ def find_matmul(path):
 
 def read_ladder(matmul):
     """{version: name} of what has a gemm_kernel: neither cuBLAS, which is version 0, nor the ceiling."""
-    lines = re.findall(r"^([1-9][0-9]*) +(\S+)", output_of([matmul, "list"]), re.MULTILINE)
+    lines = re.findall(r"^((?:[a-z]+\.)?[1-9][0-9]*) +(\S+)", output_of([matmul, "list"]), re.MULTILINE)
     if not lines:
         raise refused(f"`{matmul} list` shows no versions; ./dev build makes build/release/matmul anew")
-    return {int(version): name for version, name in lines}
+    return dict(lines)
 
 
 # --- ncu ---------------------------------------------------------------------------------------------------------
@@ -228,8 +263,8 @@ def read_ladder(matmul):
 
 def ncu_command(ncu, matmul, version, shape):
     return [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-            "--metrics", ",".join(METRICS), "-k", "regex:gemm_kernel", "--launch-count", "1",
-            matmul, str(version), "--shape", shape_text(shape), "--no-verify", "--rounds", "1"]
+            "--metrics", ",".join(ladder_of(version).metrics), "-k", "regex:gemm_kernel", "--launch-count", "1",
+            matmul, version, "--shape", shape_text(shape), "--no-verify", "--rounds", "1"]
 
 
 def last_lines(output):
@@ -262,8 +297,8 @@ def as_number(text):
     return number if math.isfinite(number) else None
 
 
-def parse_readings(output, what):
-    """{metric: (unit, text)} of the first launch in ncu's output, for all METRICS."""
+def parse_readings(output, metrics, what):
+    """{metric: (unit, text)} of the first launch in ncu's output, for all of the metrics."""
     lines = output.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith(('"ID",', "ID,"))), len(lines))
     # Below the header ncu may still say something else, but never with as many commas.
@@ -275,7 +310,7 @@ def parse_readings(output, what):
     header = rows[0]
     units = next((row for row in rows if not row[0]), [""] * len(header))
     readings = {}
-    for metric in METRICS:
+    for metric in metrics:
         column = header.index(metric) if metric in header else None
         if column is None or as_number(launch[column]) is None:
             readings[metric] = ("", NOT_AVAILABLE)
@@ -339,6 +374,14 @@ FORMATS = {
     CTAS: ("count", count_text),
     THREADS: ("count", count_text),
     WARPS_ACTIVE: ("percent", percent_text),
+    HMMA_PIPE: ("percent", percent_text),
+    FMA_PIPE: ("percent", percent_text),
+    ISSUE_SLOTS: ("percent", percent_text),
+    SECTORS_PER_LOAD: ("ratio", lambda sectors: f"{sectors:.1f}"),
+    LOAD_BANK_CONFLICTS: ("count", count_text),
+    LDMATRIX_LOADS: ("count", count_text),
+    LDMATRIX_BANK_CONFLICTS: ("count", count_text),
+    CP_ASYNC_BANK_CONFLICTS: ("count", count_text),
 }
 
 
@@ -352,29 +395,43 @@ def cell(readings, metric):
 def store_conflicts_text(readings):
     """Wavefronts of shared-memory stores and stmatrix beyond the least that they need, which is one an instruction, and
     one for every 128 bytes."""
-    stores, wavefronts, stmatrix_conflicts = (
-        convert(readings[metric], "count") for metric in (STORES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS))
+    stores, wavefronts = (convert(readings[metric], "count") for metric in (STORES, STORE_WAVEFRONTS))
+    # Only the Hopper ladder is asked for it.
+    stmatrix_conflicts = convert(readings.get(STMATRIX_BANK_CONFLICTS, ("", "0")), "count")
     size = convert(readings[STORE_BYTES], "bytes")
     if None in (stores, wavefronts, stmatrix_conflicts, size):
         return NOT_AVAILABLE
     return count_text(wavefronts - max(stores, size / 128) + stmatrix_conflicts)
 
 
+def load_wavefronts_text(readings):
+    """Of an ordinary load from shared memory, on average."""
+    loads, wavefronts = (convert(readings[metric], "count") for metric in (LOADS, LOAD_WAVEFRONTS))
+    if None in (loads, wavefronts):
+        return NOT_AVAILABLE
+    return f"{wavefronts / loads:.2f}" if loads else "no loads"
+
+
 def speed_text(shape, seconds):
     m, n, k = shape
-    return f"{2 * m * n * k / seconds / 1e12:.0f} TFLOP/s" if seconds else NOT_AVAILABLE
+    if not seconds:
+        return NOT_AVAILABLE
+    tflops = 2 * m * n * k / seconds / 1e12
+    # Those of fp32 have but two digits before the point.
+    return f"{tflops:.0f} TFLOP/s" if tflops >= 99.5 else f"{tflops:.1f} TFLOP/s"
 
 
 def known_stalls(readings):
     """(number, reason) of each reason that has a number, the largest first."""
-    numbers = [(as_number(readings[stall_metric(reason)][1]), reason) for reason in STALL_REASONS]
+    numbers = [(as_number(readings[stall_metric(reason)][1]), reason) for reason in STALL_REASONS
+               if stall_metric(reason) in readings]
     return sorted(((number, reason) for number, reason in numbers if number is not None), reverse=True)
 
 
-def stall_rows(readings):
-    """The largest reasons, three to five: beyond the third only those that show in two decimals."""
+def stall_rows(readings, most=5):
+    """The largest reasons, three or more: beyond the third only those that show in two decimals."""
     known = known_stalls(readings)
-    shown = [pair for rank, pair in enumerate(known[:5]) if rank < 3 or pair[0] >= 0.005]
+    shown = [pair for rank, pair in enumerate(known[:most]) if rank < 3 or pair[0] >= 0.005]
     if not shown:
         return [("average warps stalled per issue", NOT_AVAILABLE)]
     return [(f"average warps stalled per issue: {reason}", stall_text(number)) for number, reason in shown]
@@ -388,51 +445,190 @@ def largest_stall(readings):
     return f"{reason} {stall_text(number)}"
 
 
-def table_rows(readings, shape):
-    """(what, value) of each line."""
-    m, n, k = shape
+# (what, value) of each line; these begin and end the table of every ladder.
+
+
+def time_rows(readings, shape):
     return [
         ("time", cell(readings, TIME)),
         ("speed under ncu", speed_text(shape, convert(readings[TIME], "time"))),
         ("SM clock, true average", cell(readings, CLOCK)),
         ("SM cycles", cell(readings, CYCLES)),
-        ("tensor pipe active", cell(readings, TENSOR_PIPE)),
+    ]
+
+
+def traffic_rows(readings, shape, element_bytes):
+    m, n, k = shape
+    return [
         ("read from DRAM", cell(readings, DRAM_READ)),
-        ("A and B once, the least bytes to read", bytes_text(2 * (m * k + n * k))),
+        ("A and B once, the least bytes to read", bytes_text(element_bytes * (m * k + n * k))),
         ("written to DRAM", cell(readings, DRAM_WRITTEN)),
         ("read from L2 (sectors of 32 bytes)", cell(readings, L2_SECTORS_READ)),
         ("delivered from L2 to the SMs", cell(readings, L2_TO_SM)),
         ("L2 hit rate", cell(readings, L2_HIT_RATE)),
+    ]
+
+
+def store_rows(readings):
+    return [
         ("bank conflicts of stores to shared memory, arbitration included", cell(readings, STORE_BANK_CONFLICTS)),
         ("bank conflicts of the same, by instruction", store_conflicts_text(readings)),
+    ]
+
+
+def launch_rows(readings):
+    return [
         ("registers per thread", cell(readings, REGISTERS)),
         ("dynamic shared memory per CTA", cell(readings, DYNAMIC_SHARED_MEMORY)),
         ("CTAs", cell(readings, CTAS)),
         ("threads per CTA", cell(readings, THREADS)),
         ("warps active, of what an SM can hold", cell(readings, WARPS_ACTIVE)),
+    ]
+
+
+def hopper_rows(readings, shape):
+    return [
+        *time_rows(readings, shape),
+        ("tensor pipe active", cell(readings, TENSOR_PIPE)),
+        *traffic_rows(readings, shape, 2),
+        *store_rows(readings),
+        *launch_rows(readings),
         *stall_rows(readings),
     ]
 
 
-OVERVIEW_METRICS = {
-    "time": TIME,
-    "SM clock": CLOCK,
-    "SM cycles": CYCLES,
-    "tensor pipe active": TENSOR_PIPE,
-    "read from DRAM": DRAM_READ,
-    "read from L2": L2_SECTORS_READ,
-    "delivered from L2 to the SMs": L2_TO_SM,
-    "registers per thread": REGISTERS,
-    "dynamic shared memory": DYNAMIC_SHARED_MEMORY,
-}
+def thread_rows(readings, shape, element_bytes, pipe_rows, load_rows):
+    """The lines of a ladder whose threads load for themselves."""
+    return [
+        *time_rows(readings, shape),
+        *pipe_rows,
+        ("issue slots used", cell(readings, ISSUE_SLOTS)),
+        *traffic_rows(readings, shape, element_bytes),
+        *load_rows,
+        ("bank conflicts of loads from shared memory, arbitration included", cell(readings, LOAD_BANK_CONFLICTS)),
+        ("wavefronts of a load from shared memory, by instruction", load_wavefronts_text(readings)),
+        ("bank conflicts of cp.async, by instruction", cell(readings, CP_ASYNC_BANK_CONFLICTS)),
+        *store_rows(readings),
+        *launch_rows(readings),
+        *stall_rows(readings, most=3),
+    ]
 
 
-def overview_row(origin, readings, fields):
+def ampere_rows(readings, shape):
+    return thread_rows(
+        readings, shape, 2,
+        [("tensor pipe active", cell(readings, TENSOR_PIPE)),
+         ("tensor pipe active with mma.sync (HMMA)", cell(readings, HMMA_PIPE))],
+        [("ldmatrix, instructions", cell(readings, LDMATRIX_LOADS)),
+         ("bank conflicts of ldmatrix, by instruction", cell(readings, LDMATRIX_BANK_CONFLICTS))])
+
+
+def simt_rows(readings, shape):
+    return thread_rows(
+        readings, shape, 4,
+        [("FMA pipe used", cell(readings, FMA_PIPE))],
+        [("sectors of 32 bytes that a load from global memory touches", cell(readings, SECTORS_PER_LOAD))])
+
+
+def metric_columns(metrics):
+    """{title: text of readings}, of {title: metric}."""
+    return {title: lambda readings, metric=metric: cell(readings, metric) for title, metric in metrics.items()}
+
+
+STORE_COLUMN = {"bank conflicts of stores, by instruction": store_conflicts_text}
+
+
+# --- The ladders -------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Ladder:
+    """What is different from one to the other."""
+
+    name: str
+    prefix: str  # of its versions
+    stem: str  # of a version's files; {} is its number
+    stem_pattern: str
+    overview: str  # the file
+    overview_title: str
+    shape: str  # unless --shape says otherwise
+    metrics: tuple
+    table_rows: object
+    overview_columns: dict  # {title: text of readings}, between the version and the largest stall reason
+
+    def version(self, number):
+        return f"{self.prefix}{number}"
+
+    def number_of(self, version):
+        """None if it is of another ladder, or no version."""
+        match = re.fullmatch(f"{re.escape(self.prefix)}([0-9]+)", version, re.ASCII)
+        return int(match[1]) if match else None
+
+
+HOPPER = Ladder(
+    "hopper", "", "v{:02}", "v([0-9]{2,})", "overview.md", "Overview", "8192x8192x8192", METRICS, hopper_rows,
+    {**metric_columns({
+        "time": TIME,
+        "SM clock": CLOCK,
+        "SM cycles": CYCLES,
+        "tensor pipe active": TENSOR_PIPE,
+        "read from DRAM": DRAM_READ,
+        "read from L2": L2_SECTORS_READ,
+        "delivered from L2 to the SMs": L2_TO_SM,
+        "registers per thread": REGISTERS,
+        "dynamic shared memory": DYNAMIC_SHARED_MEMORY,
+    }), **STORE_COLUMN})
+AMPERE = Ladder(
+    "ampere", "ampere.", "ampere{}", "ampere([0-9]+)", "overview-ampere.md", "Overview of the ampere ladder",
+    "4096x4096x4096", AMPERE_METRICS, ampere_rows,
+    {**metric_columns({
+        "time": TIME,
+        "SM clock": CLOCK,
+        "SM cycles": CYCLES,
+        "tensor pipe active": TENSOR_PIPE,
+        "issue slots used": ISSUE_SLOTS,
+        "read from DRAM": DRAM_READ,
+        "read from L2": L2_SECTORS_READ,
+        "registers per thread": REGISTERS,
+        "dynamic shared memory": DYNAMIC_SHARED_MEMORY,
+        "warps active": WARPS_ACTIVE,
+        "bank conflicts of ldmatrix, by instruction": LDMATRIX_BANK_CONFLICTS,
+        "bank conflicts of loads, arbitration included": LOAD_BANK_CONFLICTS,
+        "bank conflicts of cp.async, by instruction": CP_ASYNC_BANK_CONFLICTS,
+    }), **STORE_COLUMN})
+SIMT = Ladder(
+    "simt", "simt.", "simt{}", "simt([0-9]+)", "overview-simt.md", "Overview of the simt ladder",
+    "4096x4096x4096", SIMT_METRICS, simt_rows,
+    {**metric_columns({
+        "time": TIME,
+        "SM clock": CLOCK,
+        "SM cycles": CYCLES,
+        "FMA pipe used": FMA_PIPE,
+        "issue slots used": ISSUE_SLOTS,
+        "read from DRAM": DRAM_READ,
+        "delivered from L2 to the SMs": L2_TO_SM,
+        "registers per thread": REGISTERS,
+        "dynamic shared memory": DYNAMIC_SHARED_MEMORY,
+        "warps active": WARPS_ACTIVE,
+        "bank conflicts of loads, arbitration included": LOAD_BANK_CONFLICTS,
+        "bank conflicts of cp.async, by instruction": CP_ASYNC_BANK_CONFLICTS,
+    }), **STORE_COLUMN, "wavefronts of a load from shared memory": load_wavefronts_text})
+LADDERS = (HOPPER, AMPERE, SIMT)
+
+
+def ladder_of(version):
+    """None if it is no version."""
+    return next((ladder for ladder in LADDERS if ladder.number_of(version) is not None), None)
+
+
+# --- Markdown ----------------------------------------------------------------------------------------------------
+
+
+def overview_row(ladder, origin, readings, fields):
     """The cells of a version; `fields` are those of its provenance to show beside its commit."""
     link = f"[{origin['version']} {origin['name']}]({file_stem(origin['version'])}.md)"
-    cells = [cell(readings, metric) for metric in OVERVIEW_METRICS.values()]
-    return [link, *(origin[field] for field in fields), *cells, store_conflicts_text(readings), largest_stall(readings),
-            origin["commit"]]
+    cells = [text_of(readings) for text_of in ladder.overview_columns.values()]
+    return [link, *(origin[field] for field in fields), *cells, largest_stall(readings), origin["commit"]]
 
 
 def folded(command, width=100):
@@ -460,8 +656,8 @@ def markdown_text(title, sentence, command, rows):
     return "\n".join(lines + [markdown_line(row) for row in rows]) + "\n"
 
 
-def overview_text(profiles):
-    """The Markdown of (origin, readings) of each version."""
+def overview_text(ladder, profiles):
+    """The Markdown of (origin, readings) of each version of the ladder."""
     first, _ = profiles[0]
     sentence = "One launch of each version"
     columns = {}
@@ -471,19 +667,21 @@ def overview_text(profiles):
         else:
             columns[column] = field
     sentence += "; generated by tools/profile.py from the CSV files beside it, which name driver, date and command too."
-    header = ["version", *columns, *OVERVIEW_METRICS, "bank conflicts of stores, by instruction",
-              "largest stall reason, average warps stalled per issue", "commit"]
-    alignment = ["---"] * (1 + len(columns)) + ["---:"] * (len(OVERVIEW_METRICS) + 1) + ["---"] * 2
-    rows = [overview_row(origin, readings, columns.values()) for origin, readings in profiles]
-    return "\n".join(["# Overview", "", sentence, "", *map(markdown_line, (header, alignment, *rows))]) + "\n"
+    header = ["version", *columns, *ladder.overview_columns, "largest stall reason, average warps stalled per issue",
+              "commit"]
+    alignment = ["---"] * (1 + len(columns)) + ["---:"] * len(ladder.overview_columns) + ["---"] * 2
+    rows = [overview_row(ladder, origin, readings, columns.values()) for origin, readings in profiles]
+    table = map(markdown_line, (header, alignment, *rows))
+    return "\n".join([f"# {ladder.overview_title}", "", sentence, "", *table]) + "\n"
 
 
 # --- The files ---------------------------------------------------------------------------------------------------
 
 
 def file_stem(version):
-    """Version 7, a number or as text, becomes v07."""
-    return f"v{str(version).zfill(2)}"
+    """Version 7 becomes v07, ampere.4 ampere4; None if it is no version."""
+    ladder = ladder_of(version)
+    return ladder and ladder.stem.format(ladder.number_of(version))
 
 
 def csv_text(origin, readings):
@@ -495,17 +693,17 @@ def csv_text(origin, readings):
     return file.getvalue()
 
 
-def flaw_of(rows, stem):
+def flaw_of(rows, stem, metrics):
     """Why the rows of the CSV `stem` are not what csv_text writes; None if they are."""
     if rows[:1] != [CSV_COLUMNS] or any(len(row) != len(CSV_COLUMNS) for row in rows):
         return f"does not have the columns {','.join(CSV_COLUMNS)} throughout"
     values = {what: value for what, _, value in rows[1:]}
     if len(values) < len(rows) - 1:
         return "names a row twice"
-    for what in (*PROVENANCE, *METRICS):
+    for what in (*PROVENANCE, *metrics):
         if not values.get(what):
             return f"does not say {what}"
-    for metric in METRICS:
+    for metric in metrics:
         if values[metric] != NOT_AVAILABLE and as_number(values[metric]) is None:
             return f"has '{values[metric]}', which is no number, as {metric}"
     if file_stem(values["version"]) != stem:
@@ -513,26 +711,26 @@ def flaw_of(rows, stem):
     return None
 
 
-def read_profile(path):
+def read_profile(path, ladder):
     """{what: value} of PROVENANCE, and {metric: (unit, text)}."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise failed(f"{path} cannot be read: {error}") from error
-    flaw = flaw_of(rows, path.stem)
+    flaw = flaw_of(rows, path.stem, ladder.metrics)
     if flaw:
         raise failed(f"{path} {flaw}; profile that version anew, or remove the file")
     readings = {metric: (unit, text) for metric, unit, text in rows[1:]}
     return {what: readings.pop(what)[1] for what in PROVENANCE}, readings
 
 
-def read_profiles(out, left_out=()):
-    """read_profile of each version in the folder, ascending, but of those left out."""
-    paths = [path for path in out.glob("v*.csv") if re.fullmatch("v[0-9]{2,}", path.stem)]
+def read_profiles(out, ladder, left_out=()):
+    """read_profile of each version of the ladder in the folder, ascending, but of those left out."""
+    found = {path: re.fullmatch(ladder.stem_pattern, path.stem, re.ASCII) for path in out.glob("*.csv")}
+    paths = sorted((path for path in found if found[path]), key=lambda path: int(found[path][1]))
     skipped = [file_stem(version) for version in left_out]
-    return [read_profile(path) for path in sorted(paths, key=lambda path: int(path.stem[1:]))
-            if path.stem not in skipped]
+    return [read_profile(path, ladder) for path in paths if path.stem not in skipped]
 
 
 def replace_files(texts):
@@ -553,47 +751,50 @@ def replace_files(texts):
 
 def profile_version(version, name, shape, ncu, matmul, gpu, driver, out):
     what = f"version {version} ({name})"
+    ladder = ladder_of(version)
     command = ncu_command(ncu, matmul, version, shape)
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     print(f"profile.py: {what}: running ncu", file=sys.stderr)
     output = run_ncu(command, what)
-    readings = parse_readings(output, what)
+    readings = parse_readings(output, ladder.metrics, what)
     commit = parse_commit(output)
     origin = {"version": version, "name": name, "gpu": gpu, "driver": driver, "commit": commit,
               "shape": shape_text(shape), "date": date, "command": shlex.join(command)}
     sentence = f"One launch at {shape_text(shape)} on one {gpu}, driver {driver}, at commit {commit}, by"
     stem = file_stem(version)
-    markdown = markdown_text(f"{stem} {name}", sentence, command, table_rows(readings, shape))
+    title = f"{stem if ladder is HOPPER else version} {name}"
+    markdown = markdown_text(title, sentence, command, ladder.table_rows(readings, shape))
     replace_files({out / f"{stem}.csv": csv_text(origin, readings), out / f"{stem}.md": markdown})
     print(out / f"{stem}.md")
 
 
-def write_overview(out):
-    profiles = read_profiles(out)
-    if not profiles:
-        raise refused(f"there is no vNN.csv in {out} to give an overview of")
-    replace_files({out / OVERVIEW_NAME: overview_text(profiles)})
-    print(out / OVERVIEW_NAME)
+def write_overview(out, ladder, profiles):
+    replace_files({out / ladder.overview: overview_text(ladder, profiles)})
+    print(out / ladder.overview)
 
 
 def profile_all(arguments):
     if not arguments.versions:
-        raise refused("there is no VERSION to profile; type a number of the ladder, such as 7, or a range, such as 4-8")
-    shape = parse_shape(arguments.shape)
-    ranges = parse_versions(arguments.versions)
+        raise refused(f"there is no VERSION to profile; {WHAT_TO_TYPE}")
+    shape = parse_shape(arguments.shape) if arguments.shape is not None else None
+    ranges = [parse_range(text) for text in arguments.versions]
     matmul = find_matmul(arguments.matmul)
-    ladder = read_ladder(matmul)
-    versions = select_versions(ranges, ladder)
+    names = read_ladder(matmul)
+    versions = select_versions(ranges, names)
+    ladders = [ladder for ladder in LADDERS if any(ladder_of(version) is ladder for version in versions)]
     ncu = find_ncu(arguments.ncu)
     gpu, driver = gpu_and_driver()
     out = arguments.out or ROOT / "profiles" / folder_name(gpu)
     # Before the first run under ncu, so that nobody waits for a folder that cannot be written to, or for an overview
     # that another version's CSV makes impossible.
     out.mkdir(parents=True, exist_ok=True)
-    read_profiles(out, left_out=versions)
+    for ladder in ladders:
+        read_profiles(out, ladder, left_out=versions)
     for version in versions:
-        profile_version(version, ladder[version], shape, ncu, matmul, gpu, driver, out)
-    write_overview(out)
+        version_shape = shape or parse_shape(ladder_of(version).shape)
+        profile_version(version, names[version], version_shape, ncu, matmul, gpu, driver, out)
+    for ladder in ladders:
+        write_overview(out, ladder, read_profiles(out, ladder))
 
 
 def overview_only(arguments):
@@ -601,17 +802,23 @@ def overview_only(arguments):
         raise refused("--overview-only profiles nothing; leave out the VERSION")
     if arguments.out is None:
         raise refused("--overview-only needs --out, the folder of the CSVs")
-    write_overview(arguments.out)
+    profiles = {ladder.name: read_profiles(arguments.out, ladder) for ladder in LADDERS}
+    if not any(profiles.values()):
+        raise refused(f"there is no vNN.csv in {arguments.out}, and none of another ladder, to give an overview of")
+    for ladder in LADDERS:
+        if profiles[ladder.name]:
+            write_overview(arguments.out, ladder, profiles[ladder.name])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("versions", nargs="*", metavar="VERSION", help="a number of the ladder, or a range, as 4-8")
+    parser.add_argument("versions", nargs="*", metavar="VERSION",
+                        help="a number of the Hopper ladder, a version as ampere.4, a range as 4-8, or a ladder")
     parser.add_argument("--matmul", type=pathlib.Path, default=DEFAULT_MATMUL, help="default: build/release/matmul")
     parser.add_argument("--out", type=pathlib.Path, help="folder of the files (default: profiles/<gpu>)")
-    parser.add_argument("--shape", default=DEFAULT_SHAPE, metavar="MxNxK", help=f"default: {DEFAULT_SHAPE}")
+    parser.add_argument("--shape", metavar="MxNxK", help=f"default: {HOPPER.shape}, of ampere and simt {SIMT.shape}")
     parser.add_argument("--ncu", metavar="PATH", help="default: from PATH, a CUDA toolkit or Nsight Compute's folder")
-    parser.add_argument("--overview-only", action="store_true", help=f"write {OVERVIEW_NAME} from the CSVs in --out")
+    parser.add_argument("--overview-only", action="store_true", help="write the overviews from the CSVs in --out")
     arguments = parser.parse_args()
     try:
         if arguments.overview_only:

@@ -5,11 +5,11 @@
 namespace hopper_gemm {
 
 /// The launch's dynamic shared memory, viewed as a `Storage`. No constructor runs.
-/// The 128-byte swizzle counts from 1024-byte boundaries, so a block that the driver placed elsewhere would
-/// give wrong products: it traps instead. Threads: any.
+/// Storage may be aligned to 1024 bytes at most, as tiles under the 128-byte swizzle must be: it counts from such
+/// boundaries, so a block that the driver placed elsewhere would give wrong products. It traps instead. Threads: any.
 template <typename Storage>
 __device__ __forceinline__ Storage& dynamic_shared_storage() {
-  static_assert(alignof(Storage) == 1024, "swizzled tiles need 1024-byte aligned storage");
+  static_assert(alignof(Storage) <= 1024, "dynamic shared memory is aligned to 1024 bytes");
   extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
   if (ptx::smem_addr(dynamic_shared_memory).value % alignof(Storage) != 0) __trap();
   return *reinterpret_cast<Storage*>(dynamic_shared_memory);

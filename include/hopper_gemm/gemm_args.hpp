@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include <cuda/std/cstdint>
 
+#include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #ifndef __CUDACC_RTC__
 #include "hopper_gemm/status.hpp"
@@ -11,32 +10,73 @@
 
 namespace hopper_gemm {
 
-/// One bf16 GEMM in the ladder's canonical "TN" layout: D[M,N] = A[M,K] · B[N,K]^T, accumulated in fp32.
+/// What a GEMM computes, whatever its operands: D[M,N] = alpha · A[M,K] · B[K,N] + beta · C[M,N], accumulated in
+/// fp32 and rounded once. A, C and D are row-major.
 ///
-/// All pointers are device pointers. Leading dimensions are in elements: the distance between the starts of
-/// consecutive rows, at least the row's length. D must not overlap A or B. Elements of D's rows beyond N
-/// (when ldd > N) are never written.
+/// As in BLAS, C is not read where beta is 0, nor A and B where alpha or K is 0: NaN there stays there.
+struct GemmProblem {
+  GemmShape shape{};
+  DataType input_type = DataType::BFloat16;   ///< of A and B
+  DataType output_type = DataType::BFloat16;  ///< of C and D
+  Layout b_layout = Layout::ColumnMajor;      ///< B [K,N] column-major is [N,K] row-major, K-major: "TN"
+  float alpha = 1;
+  float beta = 0;
+};
+
+/// A GEMM with its operands; what stands behind the pointers has the meaning and the defaults of GemmProblem.
+///
+/// All pointers are device pointers, aligned to their element at least. Leading dimensions are in elements: the
+/// distance between the starts of consecutive rows (of columns where the layout is column-major), at least the
+/// length of one. D must not overlap A or B; it may be C itself, with the same leading dimension, and must not
+/// overlap C otherwise. Elements of D's rows beyond N (when ldd > N) are never written.
 struct GemmArgs {
   GemmShape shape;
-  const __nv_bfloat16* a;  // [M, K] row-major (K-major)
+  const void* a;  // [M, K] row-major
   cuda::std::int64_t lda;
-  const __nv_bfloat16* b;  // [N, K] row-major (K-major)
+  const void* b;  // [K, N], as b_layout says
   cuda::std::int64_t ldb;
-  __nv_bfloat16* d;  // [M, N] row-major
+  void* d;  // [M, N] row-major
   cuda::std::int64_t ldd;
+  const void* c = nullptr;  // [M, N] row-major
+  cuda::std::int64_t ldc = 0;
+  DataType input_type = DataType::BFloat16;
+  DataType output_type = DataType::BFloat16;
+  Layout b_layout = Layout::ColumnMajor;
+  float alpha = 1;
+  float beta = 0;
+
+  /// D's elements as `T`, which must be the type that output_type names.
+  template <typename T>
+  HG_HOST_DEVICE T* d_as() const {
+    return static_cast<T*>(d);
+  }
 };
 
 /// Elements per 16 bytes of bf16: TMA addresses rows at this granularity.
-inline constexpr int kTmaAlignmentElems = 16 / static_cast<int>(sizeof(__nv_bfloat16));
+inline constexpr int kTmaAlignmentElems = 8;
 
 #ifndef __CUDACC_RTC__
-/// The checks every TMA kernel of the ladder shares.
+/// The operation that `args` ask for.
+GemmProblem problem_of(const GemmArgs& args);
+
+/// What no GEMM can take. InvalidArgument: a negative extent; a null pointer, a leading dimension shorter than
+/// its line, or an address that is no multiple of the element's size, of an operand that is read or written.
+Status check_gemm(const GemmArgs& args);
+
+/// The checks every TMA kernel of the Hopper ladder shares.
 ///
-/// InvalidArgument: an extent below 1, a null pointer, a leading dimension shorter than its row.
-/// Unsupported: K or a leading dimension that is not a multiple of 8 elements, a base address that is not
-/// 16-byte aligned (PTX ISA "Tensors": TMA's addresses and pitches are multiples of 16 bytes), or a pitch of
-/// 2^40 bytes and more.
+/// InvalidArgument: as check_gemm, and an extent of 0.
+/// Unsupported: other than the ladder's operation, D = A·B with B column-major and all of bf16; K or a leading
+/// dimension that is not a multiple of 8 elements, a base address that is not 16-byte aligned (PTX ISA "Tensors":
+/// TMA's addresses and pitches are multiples of 16 bytes), or a pitch of 2^40 bytes and more.
 Status check_tma_gemm(const GemmArgs& args);
+
+/// The checks that versions 1 to 5 of the Ampere ladder share.
+///
+/// InvalidArgument: as check_gemm, and an extent of 0.
+/// Unsupported: other than D = A·B with B column-major and all three of bf16 or all of fp16; K or a leading dimension
+/// that is not a multiple of 8 elements, or a base address that is not 16-byte aligned: cp.async moves 16 bytes.
+Status check_mma_gemm(const GemmArgs& args);
 #endif
 
 }  // namespace hopper_gemm

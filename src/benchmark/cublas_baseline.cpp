@@ -21,9 +21,12 @@ struct MatrixLayouts {
     const auto m = static_cast<std::uint64_t>(args.shape.m);
     const auto n = static_cast<std::uint64_t>(args.shape.n);
     const auto k = static_cast<std::uint64_t>(args.shape.k);
-    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&b, CUDA_R_16BF, k, n, args.ldb));
-    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&a, CUDA_R_16BF, k, m, args.lda));
-    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&d, CUDA_R_16BF, n, m, args.ldd));
+    const cudaDataType_t input_type = cuda_data_type(args.input_type);
+    const bool transposed = b_operation(args) == CUBLAS_OP_T;
+    HG_RETURN_IF_CUBLAS_ERROR(
+        cublasLtMatrixLayoutInit(&b, input_type, transposed ? k : n, transposed ? n : k, args.ldb));
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&a, input_type, k, m, args.lda));
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&d, cuda_data_type(args.output_type), n, m, args.ldd));
     return {};
   }
 };
@@ -32,7 +35,7 @@ struct MatrixLayouts {
 
 Status CublasLtCandidates::find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates) {
   std::unique_ptr<CublasLtCandidates> found(new CublasLtCandidates);
-  HG_RETURN_IF_ERROR(found->create_handles());
+  HG_RETURN_IF_ERROR(found->create_handles(b_operation(args)));
   HG_RETURN_IF_ERROR(found->ask_heuristics(args));
   *candidates = std::move(found);
   return {};
@@ -44,13 +47,12 @@ CublasLtCandidates::~CublasLtCandidates() {
   if (handle_ != nullptr) cublasLtDestroy(handle_);
 }
 
-Status CublasLtCandidates::create_handles() {
+Status CublasLtCandidates::create_handles(cublasOperation_t b_operation) {
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtCreate(&handle_));
   HG_RETURN_IF_ERROR(workspace_.allocate(kCublasWorkspaceBytes));
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  const cublasOperation_t transposed = CUBLAS_OP_T;
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
-                                                           &transposed, sizeof transposed));
+                                                           &b_operation, sizeof b_operation));
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceCreate(&preference_));
   const std::size_t workspace_bytes = workspace_.size_bytes();
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(

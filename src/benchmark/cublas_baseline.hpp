@@ -24,7 +24,7 @@ namespace hopper_gemm {
 /// can do.
 class CublasLtCandidates {
  public:
-  /// Asks for up to 32 candidates for GEMMs of args' shape and leading dimensions. None is not an error.
+  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout and leading dimensions. None is not an error.
   static Status find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates);
   ~CublasLtCandidates();
   CublasLtCandidates(const CublasLtCandidates&) = delete;
@@ -32,12 +32,12 @@ class CublasLtCandidates {
 
   std::size_t count() const { return algorithms_.size(); }
 
-  /// Enqueues D = A·B^T by candidate `index`. Unsupported: it does not take these leading dimensions.
+  /// Enqueues D = A·B by candidate `index`. Unsupported: it does not take these leading dimensions.
   Status launch(std::size_t index, const GemmArgs& args, cudaStream_t stream);
 
  private:
   CublasLtCandidates() = default;
-  Status create_handles();
+  Status create_handles(cublasOperation_t b_operation);
   Status ask_heuristics(const GemmArgs& args);
 
   cublasLtHandle_t handle_ = nullptr;

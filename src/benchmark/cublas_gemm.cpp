@@ -6,6 +6,15 @@
 
 namespace hopper_gemm {
 
+cudaDataType_t cuda_data_type(DataType type) {
+  switch (type) {
+    case DataType::BFloat16: return CUDA_R_16BF;
+    case DataType::Float16: return CUDA_R_16F;
+    case DataType::Float32: return CUDA_R_32F;
+  }
+  return CUDA_R_32F;
+}
+
 Status cublas_status(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   StatusCode code = StatusCode::CudaError;
@@ -44,24 +53,32 @@ Status Cublas::use_stream(cudaStream_t stream) {
   return {};
 }
 
-Status Cublas::gemm(const GemmArgs& args, void* d, cudaDataType_t d_type, std::int64_t ldd,
-                    cudaStream_t stream) {
+Status Cublas::gemm_into(const GemmArgs& args, void* d, DataType d_type, std::int64_t ldd,
+                         cudaStream_t stream) {
   HG_RETURN_IF_ERROR(use_stream(stream));
-  const GemmShape& shape = args.shape;
+  const auto [m, n, k] = args.shape;
   const float alpha = 1;
   const float beta = 0;
-  return cublas_status(cublasGemmEx_64(handle_, CUBLAS_OP_T, CUBLAS_OP_N, shape.n, shape.m, shape.k, &alpha,
-                                       args.b, CUDA_R_16BF, args.ldb, args.a, CUDA_R_16BF, args.lda, &beta, d,
-                                       d_type, ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+  if (args.input_type == DataType::Float32) {
+    return cublas_status(
+        cublasSgemm_64(handle_, b_operation(args), CUBLAS_OP_N, n, m, k, &alpha,
+                       static_cast<const float*>(args.b), args.ldb, static_cast<const float*>(args.a),
+                       args.lda, &beta, static_cast<float*>(d), ldd),
+        "cublasSgemm");
+  }
+  const cudaDataType_t input_type = cuda_data_type(args.input_type);
+  return cublas_status(cublasGemmEx_64(handle_, b_operation(args), CUBLAS_OP_N, n, m, k, &alpha, args.b,
+                                       input_type, args.ldb, args.a, input_type, args.lda, &beta, d,
+                                       cuda_data_type(d_type), ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
                        "cublasGemmEx");
 }
 
-Status Cublas::gemm_bf16(const GemmArgs& args, cudaStream_t stream) {
-  return gemm(args, args.d, CUDA_R_16BF, args.ldd, stream);
+Status Cublas::gemm(const GemmArgs& args, cudaStream_t stream) {
+  return gemm_into(args, args.d, args.output_type, args.ldd, stream);
 }
 
 Status Cublas::gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream) {
-  return gemm(args, d_fp32, CUDA_R_32F, ldd, stream);
+  return gemm_into(args, d_fp32, DataType::Float32, ldd, stream);
 }
 
 Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, double timeout_seconds,

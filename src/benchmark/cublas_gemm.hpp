@@ -17,6 +17,14 @@ namespace hopper_gemm {
 /// Scratch memory that cuBLAS and cublasLt may use: enough for every split-K kernel that they would choose.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{64} << 20;
 
+/// The type as cuBLAS names it.
+cudaDataType_t cuda_data_type(DataType type);
+
+/// How cuBLAS takes B: see Cublas.
+inline cublasOperation_t b_operation(const GemmArgs& args) {
+  return args.b_layout == Layout::ColumnMajor ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
 /// Ok for CUBLAS_STATUS_SUCCESS; otherwise "`what`: NAME (text)". OutOfMemory for ALLOC_FAILED; Unsupported
 /// for NOT_SUPPORTED, and for NOT_INITIALIZED, with which cublasCreate answers on a machine where it cannot
 /// work.
@@ -25,9 +33,11 @@ Status cublas_status(cublasStatus_t status, std::string_view what);
 /// A cuBLAS handle with a workspace of its own, which lets its calls be captured into CUDA graphs. Not
 /// thread-safe.
 ///
-/// cuBLAS is column-major: it sees our row-major D[M,N] as the column-major D^T[N,M] with the same pitch,
-/// A[M,K] as A^T[K,M] and B[N,K] as B^T[K,N]. So D = A·B^T is asked for as D^T = (B^T)^T · A^T: B first and
-/// transposed, A second and as it is.
+/// cuBLAS is column-major: it sees our row-major D[M,N] as the column-major D^T[N,M] with the same pitch, and A[M,K]
+/// as A^T[K,M]. So D = A·B is asked for as D^T = B^T · A^T: B first, A second and as it is. A row-major B[K,N] is
+/// B^T to cuBLAS, as it is; a column-major one is B, to be transposed.
+///
+/// What is added is fp32, and what is multiplied is of the inputs' type: no TF32 for fp32 inputs.
 class Cublas {
  public:
   static Status create(std::unique_ptr<Cublas>* cublas);
@@ -35,15 +45,16 @@ class Cublas {
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// Enqueues D = A·B^T, bf16 output. Any leading dimensions.
-  Status gemm_bf16(const GemmArgs& args, cudaStream_t stream);
+  /// Enqueues D = A·B by cublasSgemm for fp32 inputs, by cublasGemmEx for others. alpha must be 1 and beta 0. Any
+  /// leading dimensions.
+  Status gemm(const GemmArgs& args, cudaStream_t stream);
 
   /// The same with fp32 output to d_fp32 [M, N] row-major, rows ldd elements apart; args.d is not used.
   Status gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, cudaStream_t stream);
 
  private:
   Cublas() = default;
-  Status gemm(const GemmArgs& args, void* d, cudaDataType_t d_type, std::int64_t ldd, cudaStream_t stream);
+  Status gemm_into(const GemmArgs& args, void* d, DataType d_type, std::int64_t ldd, cudaStream_t stream);
   Status use_stream(cudaStream_t stream);
 
   cublasHandle_t handle_ = nullptr;
@@ -51,7 +62,7 @@ class Cublas {
   cudaStream_t stream_ = nullptr;
 };
 
-/// D = A·B^T with fp32 output, the measure that verification takes of fp32 accumulation: see
+/// D = A·B with fp32 output, the measure that verification takes of fp32 accumulation: see
 /// Cublas::gemm_fp32. Waits for the product, since the handle and its workspace live only as long as the
 /// call; after Timeout they are never freed, which would wait for the kernel that hangs.
 Status cublas_gemm_fp32(const GemmArgs& args, float* d_fp32, std::int64_t ldd, double timeout_seconds,

@@ -57,8 +57,4 @@ std::string cuda_version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-std::string sm_text(ComputeCapability capability) {
-  return fmt::format("sm_{}{}", capability.major, capability.minor);
-}
-
 }  // namespace hopper_gemm

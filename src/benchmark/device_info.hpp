@@ -33,7 +33,4 @@ Status check_any_device(int driver_version, cudaError_t count_error, int count);
 /// 13000 as "13.0".
 std::string cuda_version_text(int version);
 
-/// {9, 0} as "sm_90".
-std::string sm_text(ComputeCapability capability);
-
 }  // namespace hopper_gemm

@@ -7,12 +7,12 @@
 
 #include "benchmark/benchmark.hpp"
 #include "hopper_gemm/ceil_div.hpp"
+#include "matrix_lines.hpp"
 
 namespace hopper_gemm {
 namespace {
 
-constexpr std::int64_t kElemBytes = sizeof(__nv_bfloat16);
-constexpr std::int64_t kRowPadding = 16;  // 16 rows of a multiple of 16 bytes: 256 bytes
+constexpr std::int64_t kLinePadding = 16;  // 16 lines of a multiple of 16 bytes: 256 bytes
 constexpr std::int64_t kL2Multiple = 3;
 
 constexpr std::int64_t saturating_multiply(std::int64_t x, std::int64_t y) {
@@ -25,7 +25,9 @@ constexpr std::int64_t saturating_add(std::int64_t x, std::int64_t y) {
   return __builtin_add_overflow(x, y, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
-constexpr std::int64_t padded_rows(std::int64_t rows) { return ceil_div(rows, kRowPadding) * kRowPadding; }
+constexpr std::int64_t padded_lines(std::int64_t lines) {
+  return ceil_div(lines, kLinePadding) * kLinePadding;
+}
 
 constexpr double gigabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
@@ -44,16 +46,18 @@ int largest_square(std::int64_t free_bytes, const std::function<std::int64_t(con
 
 }  // namespace
 
-BufferPlan plan_operand_buffers(const GemmShape& shape, std::int64_t l2_bytes) {
-  const LeadingDimensions ld = make_leading_dimensions(shape);
+BufferPlan plan_operand_buffers(const GemmProblem& problem, std::int64_t l2_bytes) {
+  const LeadingDimensions ld = make_leading_dimensions(problem);
+  const auto bytes = [](const MatrixLines& matrix, std::int64_t pitch, DataType type) {
+    return saturating_multiply(saturating_multiply(padded_lines(matrix.lines), pitch), size_of(type));
+  };
   BufferPlan plan{.leading_dimensions = ld,
                   .sets = 1,
-                  .a_elems = saturating_multiply(padded_rows(shape.m), ld.a),
-                  .b_elems = saturating_multiply(padded_rows(shape.n), ld.b),
-                  .d_elems = saturating_multiply(padded_rows(shape.m), ld.d),
+                  .a_bytes = bytes(lines_of_a(problem), ld.a, problem.input_type),
+                  .b_bytes = bytes(lines_of_b(problem), ld.b, problem.input_type),
+                  .d_bytes = bytes(lines_of_d(problem), ld.d, problem.output_type),
                   .total_bytes = 0};
-  const std::int64_t set_elems = saturating_add(saturating_add(plan.a_elems, plan.b_elems), plan.d_elems);
-  const std::int64_t set_bytes = saturating_multiply(set_elems, kElemBytes);
+  const std::int64_t set_bytes = saturating_add(saturating_add(plan.a_bytes, plan.b_bytes), plan.d_bytes);
   const std::int64_t wanted_bytes = kL2Multiple * l2_bytes;
   if (set_bytes < wanted_bytes) {
     plan.sets = std::min(ceil_div(wanted_bytes, set_bytes), std::int64_t{kMaxLaunchesPerGraph});
@@ -62,8 +66,8 @@ BufferPlan plan_operand_buffers(const GemmShape& shape, std::int64_t l2_bytes) {
   return plan;
 }
 
-std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes) {
-  return plan_operand_buffers(shape, l2_bytes).total_bytes;
+std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes) {
+  return plan_operand_buffers(problem, l2_bytes).total_bytes;
 }
 
 Status check_memory(const GemmShape& shape, const DeviceInfo& device,
@@ -79,26 +83,36 @@ Status check_memory(const GemmShape& shape, const DeviceInfo& device,
                   gigabytes(device.total_bytes), advice));
 }
 
-Status OperandBuffers::allocate(const GemmShape& shape, std::int64_t l2_bytes, DataKind data,
+Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_bytes, DataKind data,
                                 std::uint64_t seed, cudaStream_t stream, OperandBuffers* buffers) {
-  const BufferPlan plan = plan_operand_buffers(shape, l2_bytes);
+  const BufferPlan plan = plan_operand_buffers(problem, l2_bytes);
   const LeadingDimensions ld = plan.leading_dimensions;
   OperandBuffers allocated;
-  HG_RETURN_IF_ERROR(allocated.slab_.allocate(plan.total_bytes / kElemBytes));
-  __nv_bfloat16* const a = allocated.slab_.data();
-  __nv_bfloat16* const b = a + plan.sets * plan.a_elems;
-  __nv_bfloat16* const d = b + plan.sets * plan.b_elems;
-  // The copies of an operand lie one behind the other in rows of one pitch, so one call fills them all.
-  HG_RETURN_IF_ERROR(fill_matrix(a, plan.sets * padded_rows(shape.m), shape.k, ld.a, data, seed, stream));
-  HG_RETURN_IF_ERROR(fill_matrix(b, plan.sets * padded_rows(shape.n), shape.k, ld.b, data, seed + 1, stream));
+  HG_RETURN_IF_ERROR(allocated.slab_.allocate(plan.total_bytes));
+  std::byte* const a = allocated.slab_.data();
+  std::byte* const b = a + plan.sets * plan.a_bytes;
+  std::byte* const d = b + plan.sets * plan.b_bytes;
+  // The copies of an operand lie one behind the other in lines of one pitch, so one call fills them all.
+  const auto fill = [&](std::byte* operand, const MatrixLines& matrix, std::int64_t pitch,
+                        std::uint64_t own_seed) {
+    return fill_matrix(operand, problem.input_type, plan.sets * padded_lines(matrix.lines), matrix.elems,
+                       pitch, data, integer_density(problem.shape.k), own_seed, stream);
+  };
+  HG_RETURN_IF_ERROR(fill(a, lines_of_a(problem), ld.a, seed));
+  HG_RETURN_IF_ERROR(fill(b, lines_of_b(problem), ld.b, seed + 1));
   for (std::int64_t set = 0; set < plan.sets; ++set) {
-    allocated.sets_.push_back({.shape = shape,
-                               .a = a + set * plan.a_elems,
+    allocated.sets_.push_back({.shape = problem.shape,
+                               .a = a + set * plan.a_bytes,
                                .lda = ld.a,
-                               .b = b + set * plan.b_elems,
+                               .b = b + set * plan.b_bytes,
                                .ldb = ld.b,
-                               .d = d + set * plan.d_elems,
-                               .ldd = ld.d});
+                               .d = d + set * plan.d_bytes,
+                               .ldd = ld.d,
+                               .input_type = problem.input_type,
+                               .output_type = problem.output_type,
+                               .b_layout = problem.b_layout,
+                               .alpha = problem.alpha,
+                               .beta = problem.beta});
   }
   *buffers = std::move(allocated);
   return {};

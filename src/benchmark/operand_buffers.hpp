@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -20,39 +20,39 @@ namespace hopper_gemm {
 ///
 /// A launch that finds its operands in L2, left there by the launch before, runs faster than the same GEMM in
 /// a program does. So shapes whose operands take less than three times the L2 get as many sets as reach that,
-/// or as many as one graph holds launches: kMaxLaunchesPerGraph. Each operand's rows are padded to 16, which
+/// or as many as one graph holds launches: kMaxLaunchesPerGraph. Each operand's lines are padded to 16, which
 /// puts every copy on a 256-byte boundary, as an allocation of its own would.
 struct BufferPlan {
   LeadingDimensions leading_dimensions;
   std::int64_t sets;
-  std::int64_t a_elems;  ///< per set
-  std::int64_t b_elems;
-  std::int64_t d_elems;
+  std::int64_t a_bytes;  ///< per set
+  std::int64_t b_bytes;
+  std::int64_t d_bytes;
   std::int64_t total_bytes;  ///< of all sets; INT64_MAX when it does not fit that type
 };
 
-BufferPlan plan_operand_buffers(const GemmShape& shape, std::int64_t l2_bytes);
+BufferPlan plan_operand_buffers(const GemmProblem& problem, std::int64_t l2_bytes);
 
-/// Bytes of GPU memory that a measurement of `shape` takes for its operands.
-std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes);
+/// Bytes of GPU memory that a measurement of `problem` takes for its operands.
+std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes);
 
 /// Ok when `required(shape)` bytes fit into the device's free memory; otherwise OutOfMemory: what `shape`
 /// needs, what there is, and the largest square that fits.
 Status check_memory(const GemmShape& shape, const DeviceInfo& device,
                     const std::function<std::int64_t(const GemmShape&)>& required);
 
-/// The operands of one shape on the device: A and B filled, D left as it was allocated.
+/// The operands of one problem on the device: A and B filled, D left as it was allocated.
 class OperandBuffers {
  public:
   /// Allocates the sets and fills them by `data` and `seed` on `stream`, without waiting.
-  static Status allocate(const GemmShape& shape, std::int64_t l2_bytes, DataKind data, std::uint64_t seed,
+  static Status allocate(const GemmProblem& problem, std::int64_t l2_bytes, DataKind data, std::uint64_t seed,
                          cudaStream_t stream, OperandBuffers* buffers);
 
   /// One GemmArgs per set, to be rotated over.
   const std::vector<GemmArgs>& sets() const { return sets_; }
 
  private:
-  DeviceBuffer<__nv_bfloat16> slab_;
+  DeviceBuffer<std::byte> slab_;
   std::vector<GemmArgs> sets_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "benchmark/cublas_baseline.hpp"
 #include "benchmark/cublas_gemm.hpp"
+#include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
@@ -47,17 +48,16 @@ class CudaSession : public Session {
 
   Status open() {
     HG_RETURN_IF_ERROR(stream_.create());
-    HG_RETURN_IF_ERROR(OperandBuffers::allocate(request_.shape, request_.device.l2_bytes, request_.data,
+    HG_RETURN_IF_ERROR(OperandBuffers::allocate(request_.problem, request_.device.l2_bytes, request_.data,
                                                 request_.seed, stream_.get(), &buffers_));
-    HG_RETURN_IF_ERROR(
-        wait_with_watchdog(stream_.get(), hang_timeout_seconds(gemm_flops(request_.shape), 1)));
+    HG_RETURN_IF_ERROR(wait_with_watchdog(stream_.get(), hang_timeout_seconds(flops(), 1)));
     sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml);
     HG_RETURN_IF_ERROR(add_baseline());
-    for (const KernelInfo* kernel : request_.kernels) {
-      add({.version = std::string(kernel->version), .variant = "", .flops = gemm_flops(request_.shape)},
-          kernel->launch);
+    for (const SessionKernel& kernel : request_.kernels) {
+      add({.version = kernel.version, .variant = kernel.variant, .flops = flops()}, kernel.launch);
     }
-    return add_ceiling();
+    if (request_.cutlass) HG_RETURN_IF_ERROR(add_cutlass());
+    return has_ceiling(request_.problem, request_.device) ? add_ceiling() : Status();
   }
 
   std::span<const SessionContestant> contestants() const override { return contestants_; }
@@ -75,18 +75,19 @@ class CudaSession : public Session {
                            return status;
                          }});
     }
-    const double timeout_seconds = hang_timeout_seconds(gemm_flops(request_.shape), 1);
+    const double timeout_seconds = hang_timeout_seconds(flops(), 1);
     std::vector<VerifyReport> reports;
-    HG_RETURN_IF_ERROR(verify_targets(request_.shape, targets,
+    HG_RETURN_IF_ERROR(verify_targets(request_.problem, targets,
                                       {.seed = request_.seed, .timeout_seconds = timeout_seconds}, &reports));
     verdicts->assign(contestants_.size(), {});
     for (std::size_t j = 0; j < indices.size(); ++j) {
       const std::size_t i = indices[j];
       (*verdicts)[i] = {reports[j].verified ? Verdict::Verified : Verdict::Wrong, reports[j].detail};
+      if (!refused[i]) continue;
       // Verification pads rows further than the benchmark does. A cublasLt algorithm chosen for the
       // benchmark's pitches may refuse those, which makes it neither wrong nor a lesser baseline.
-      if (refused[i] && contestants_[i].version == kBaselineVersion)
-        (*verdicts)[i].verdict = Verdict::NotChecked;
+      const bool is_baseline = contestants_[i].version == kBaselineVersion;
+      (*verdicts)[i].verdict = is_baseline ? Verdict::NotChecked : Verdict::Refused;
     }
     return {};
   }
@@ -96,8 +97,8 @@ class CudaSession : public Session {
     for (std::size_t position = 0; position < contestants.size(); ++position) {
       const std::size_t i = contestants[position];
       if (const Status added = sampler_->add(launches_[i]); !added.ok()) {
-        return {added.code(),
-                fmt::format("{} at {}: {}", display_name(i), to_string(request_.shape), added.message())};
+        return {added.code(), fmt::format("{} at {}: {}", display_name(i), to_string(request_.problem.shape),
+                                          added.message())};
       }
       sampler_numbers_[i] = position;
     }
@@ -107,8 +108,8 @@ class CudaSession : public Session {
   Status sample(std::size_t contestant, Mode mode, Sample* sample) override {
     Status status = sampler_->sample(sampler_numbers_[contestant], mode, sample);
     if (status.ok()) return status;
-    return {status.code(), fmt::format("{} at {}: {}", display_name(contestant), to_string(request_.shape),
-                                       status.message())};
+    return {status.code(), fmt::format("{} at {}: {}", display_name(contestant),
+                                       to_string(request_.problem.shape), status.message())};
   }
 
  private:
@@ -119,14 +120,20 @@ class CudaSession : public Session {
 
   std::string display_name(std::size_t i) const {
     const SessionContestant& contestant = contestants_[i];
-    return contestant.variant.empty() ? "kernel " + contestant.version : contestant.variant;
+    if (contestant.version == kBaselineVersion) return contestant.variant;
+    if (contestant.version == kCutlassVersion) return "CUTLASS's " + contestant.variant;
+    return "kernel " + contestant.version + (contestant.variant.empty() ? "" : ", " + contestant.variant);
   }
 
+  double flops() const { return gemm_flops(request_.problem.shape); }
+
   Status add_baseline() {
-    const double flops = gemm_flops(request_.shape);
     HG_RETURN_IF_ERROR(Cublas::create(&cublas_));
-    add({.version = std::string(kBaselineVersion), .variant = "cublasGemmEx", .flops = flops},
-        [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm_bf16(args, stream); });
+    const bool single = request_.problem.input_type == DataType::Float32;
+    add({.version = std::string(kBaselineVersion),
+         .variant = single ? "cublasSgemm" : "cublasGemmEx",
+         .flops = flops()},
+        [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm(args, stream); });
     HG_RETURN_IF_ERROR(CublasLtCandidates::find(buffers_.sets().front(), &candidates_));
     std::optional<std::size_t> fastest;
     HG_RETURN_IF_ERROR(
@@ -134,10 +141,25 @@ class CudaSession : public Session {
     if (!fastest) return {};
     add({.version = std::string(kBaselineVersion),
          .variant = fmt::format("cublasLt #{}", *fastest),
-         .flops = flops},
+         .flops = flops()},
         [this, index = *fastest](const GemmArgs& args, cudaStream_t stream) {
           return candidates_->launch(index, args, stream);
         });
+    return {};
+  }
+
+  /// The configurations that find enough shared memory on this GPU: one that cannot be launched would end a session
+  /// without verification.
+  Status add_cutlass() {
+    int device = 0;
+    int max_shared_bytes = 0;
+    HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+    HG_RETURN_IF_CUDA_ERROR(
+        cudaDeviceGetAttribute(&max_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    for (const CutlassConfig& config : cutlass_configs(request_.problem.input_type)) {
+      if (config.shared_bytes > static_cast<std::size_t>(max_shared_bytes)) continue;
+      add({.version = std::string(kCutlassVersion), .variant = config.name, .flops = flops()}, config.launch);
+    }
     return {};
   }
 
@@ -145,12 +167,13 @@ class CudaSession : public Session {
     const int sm_count = request_.device.sm_count;
     const std::int64_t operand_elems = wgmma_ceiling_operand_elems();
     HG_RETURN_IF_ERROR(ceiling_operands_.allocate(operand_elems));
-    HG_RETURN_IF_ERROR(fill_matrix(ceiling_operands_.data(), 1, operand_elems, operand_elems, request_.data,
+    HG_RETURN_IF_ERROR(fill_matrix(ceiling_operands_.data(), DataType::BFloat16, 1, operand_elems,
+                                   operand_elems, request_.data, integer_density(operand_elems),
                                    request_.seed, stream_.get()));
     HG_RETURN_IF_ERROR(ceiling_sink_.allocate(wgmma_ceiling_sink_elems(sm_count)));
     add({.version = std::string(kCeilingVersion),
          .variant = "",
-         .flops = wgmma_ceiling_flops(request_.shape),
+         .flops = wgmma_ceiling_flops(request_.problem.shape),
          .verifiable = false},
         [this, sm_count](const GemmArgs& args, cudaStream_t stream) {
           return launch_wgmma_ceiling(args.shape, sm_count, ceiling_operands_.data(), ceiling_sink_.data(),
@@ -174,7 +197,17 @@ class CudaSession : public Session {
 
 }  // namespace
 
-std::span<const KernelInfo> CudaPlatform::ladder() { return hopper_ladder(); }
+bool has_ceiling(const GemmProblem& problem, const DeviceInfo& device) {
+  return problem.input_type == DataType::BFloat16 && device.compute_capability == ComputeCapability{9, 0};
+}
+
+bool suits_cutlass(const GemmProblem& problem, const DeviceInfo& device) {
+  return is_cutlass_problem(problem) && !(device.compute_capability < ComputeCapability{8, 0});
+}
+
+std::span<const KernelInfo> CudaPlatform::kernels() { return all_kernels(); }
+
+bool CudaPlatform::has_cutlass() { return !cutlass_configs(DataType::BFloat16).empty(); }
 
 Status CudaPlatform::query_device(DeviceInfo* device) { return query_cuda_device(device); }
 
@@ -186,13 +219,13 @@ Status CudaPlatform::open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* 
   return Nvml::open(api, device.pci_bus_id, nvml);
 }
 
-std::int64_t CudaPlatform::required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool verify) {
+std::int64_t CudaPlatform::required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool verify) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t operands = hopper_gemm::required_bytes(shape, l2_bytes);
+  const std::int64_t operands = hopper_gemm::required_bytes(problem, l2_bytes);
   // Past any GPU's memory, where the sums below could overflow, the answer no longer matters.
   constexpr std::int64_t kBeyondAnyGpu = std::int64_t{1} << 50;
   if (operands > kBeyondAnyGpu) return kMost;
-  return operands + (verify ? verify_required_bytes(shape) : 0) + kOverheadBytes;
+  return operands + (verify ? verify_required_bytes(problem) : 0) + kOverheadBytes;
 }
 
 Status CudaPlatform::open_session(const SessionRequest& request, std::unique_ptr<Session>* session) {

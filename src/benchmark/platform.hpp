@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 #include "benchmark/benchmark.hpp"
 #include "benchmark/device_info.hpp"
 #include "benchmark/nvml.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 #include "registry.hpp"
 #include "verify/fill.hpp"
@@ -23,21 +24,38 @@ inline constexpr std::string_view kBaselineVersion = "0";
 inline constexpr std::string_view kBaselineName = "cublas";
 inline constexpr std::string_view kCeilingVersion = "ceiling";
 inline constexpr std::string_view kCeilingName = "wgmma_ceiling";
+inline constexpr std::string_view kCutlassVersion = "cutlass";
+inline constexpr std::string_view kCutlassName = "cutlass";
 
-/// What is measured at one shape: these kernels, and always the baseline and the ceiling.
+/// A kernel of the registry, or one configuration of it, as a contestant.
+struct SessionKernel {
+  std::string version;
+  std::string variant;  ///< which configuration; empty: as the kernel chooses
+  std::function<Status(const GemmArgs&, cudaStream_t)> launch;
+};
+
+/// What is measured of one problem: these kernels, always the baseline, the ceiling where there is one, and CUTLASS
+/// where it is asked for.
 struct SessionRequest {
-  GemmShape shape{};
+  GemmProblem problem;
   DeviceInfo device;
-  std::vector<const KernelInfo*> kernels;
+  std::vector<SessionKernel> kernels;
   DataKind data = DataKind::Normal;
   std::uint64_t seed = 0;
   const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power
+  bool cutlass = false;        ///< with its configurations, which must take the problem
 };
 
-/// One contestant of a session. The baseline has two, which share its version.
+/// Whether the wgmma ceiling says anything about kernels for this problem on this GPU.
+bool has_ceiling(const GemmProblem& problem, const DeviceInfo& device);
+
+/// Whether CUTLASS's configurations are kernels for this GPU, and for problems of these types and layouts.
+bool suits_cutlass(const GemmProblem& problem, const DeviceInfo& device);
+
+/// One contestant of a session. The baseline has two, which share its version; CUTLASS has one per configuration.
 struct SessionContestant {
   std::string version;
-  std::string variant;     ///< "cublasLt #3"; empty for kernels
+  std::string variant;     ///< "cublasLt #3", SessionKernel's, or CutlassConfig's name
   double flops = 0;        ///< per launch
   bool verifiable = true;  ///< false for the ceiling, which computes no product
 };
@@ -47,6 +65,7 @@ enum class Verdict {
   NotChecked,
   Verified,
   Wrong,
+  Refused,  ///< it does not run here: the GPU has too little shared memory for it, say
 };
 
 struct ContestantVerdict {
@@ -54,7 +73,7 @@ struct ContestantVerdict {
   std::string detail;  ///< one line: what was wrong, or why it could not be checked
 };
 
-/// One shape made ready on the device: operands filled, contestants at hand.
+/// One problem made ready on the device: operands filled, contestants at hand.
 class Session : public Sampler {
  public:
   virtual std::span<const SessionContestant> contestants() const = 0;
@@ -70,15 +89,17 @@ class Platform {
  public:
   virtual ~Platform() = default;
 
-  virtual std::span<const KernelInfo> ladder() = 0;
+  virtual std::span<const KernelInfo> kernels() = 0;
   /// The same versions as they run on the emulator; none where the program has no emulator.
-  virtual std::span<const KernelInfo> emulated_ladder() { return {}; }
+  virtual std::span<const KernelInfo> emulated_kernels() { return {}; }
+  /// Whether the program was built with CUTLASS.
+  virtual bool has_cutlass() { return false; }
   virtual Status query_device(DeviceInfo* device) = 0;
   virtual Status check_tensor_map_support() = 0;
   /// A machine without NVML is no error to the caller: it measures without clocks and power.
   virtual Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) = 0;
-  /// Bytes of GPU memory that a session at `shape` takes, with or without verification.
-  virtual std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool verify) = 0;
+  /// Bytes of GPU memory that a session takes, with or without verification.
+  virtual std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool verify) = 0;
   /// On an error *session may hold what was opened before it.
   virtual Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) = 0;
 };
@@ -86,11 +107,12 @@ class Platform {
 /// CUDA device 0 and the kernels of the registry.
 class CudaPlatform : public Platform {
  public:
-  std::span<const KernelInfo> ladder() override;
+  std::span<const KernelInfo> kernels() override;
+  bool has_cutlass() override;
   Status query_device(DeviceInfo* device) override;
   Status check_tensor_map_support() override;
   Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) override;
-  std::int64_t required_bytes(const GemmShape& shape, std::int64_t l2_bytes, bool verify) override;
+  std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool verify) override;
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override;
 };
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kTableFormat =
-    "{:<26} {:<18} {:<9} {:>30} {:>8} {:>8} {:>9} {:>5} {:>5}  {:<8} {}";
+    "{:<28} {:<5} {:<18} {:<9} {:>30} {:>8} {:>8} {:>9} {:>5} {:>5}  {:<8} {}";
 
 std::string optional_text(std::optional<double> value, int decimals) {
   return value ? fmt::format("{:.{}f}", *value, decimals) : "-";
@@ -31,6 +31,7 @@ std::string_view verdict_text(Verdict verdict) {
     case Verdict::NotChecked: return "-";
     case Verdict::Verified: return "yes";
     case Verdict::Wrong: return "WRONG";
+    case Verdict::Refused: return "-";
   }
   return "";
 }
@@ -40,6 +41,7 @@ std::string_view verdict_field(Verdict verdict) {
     case Verdict::NotChecked: return "unchecked";
     case Verdict::Verified: return "yes";
     case Verdict::Wrong: return "no";
+    case Verdict::Refused: return "unchecked";
   }
   return "";
 }
@@ -69,6 +71,7 @@ Json fields(const RunInfo& run, const ResultRow& row) {
       {"version", row.version},
       {"name", row.name},
       {"idea", row.idea},
+      {"type", to_string(row.type)},
       {"m", row.shape.m},
       {"n", row.shape.n},
       {"k", row.shape.k},
@@ -176,8 +179,8 @@ std::string report_header(const RunInfo& run) {
 }
 
 std::string table_titles() {
-  return trimmed(fmt::format(kTableFormat, "version", "shape MxNxK", "mode", "time us (min-max)", "TFLOP/s",
-                             "% cuBLAS", "% ceiling", "MHz", "W", "verified", ""));
+  return trimmed(fmt::format(kTableFormat, "version", "type", "shape MxNxK", "mode", "time us (min-max)",
+                             "TFLOP/s", "% cuBLAS", "% ceiling", "MHz", "W", "verified", ""));
 }
 
 std::string table_line(const ResultRow& row) {
@@ -187,8 +190,8 @@ std::string table_line(const ResultRow& row) {
     time = fmt::format("{:.2f} ({:.2f}-{:.2f})", seconds.median * 1e6, seconds.min * 1e6, seconds.max * 1e6);
   }
   return trimmed(fmt::format(
-      kTableFormat, row.version + " " + row.name, to_string(row.shape), to_string(row.mode), time,
-      optional_text(row.tflops(), 1), optional_text(row.percent_of_cublas, 1),
+      kTableFormat, row.version + " " + row.name, to_string(row.type), to_string(row.shape),
+      to_string(row.mode), time, optional_text(row.tflops(), 1), optional_text(row.percent_of_cublas, 1),
       optional_text(row.percent_of_ceiling, 1), optional_text(reading(row, &Measurement::sm_clock_mhz), 0),
       optional_text(reading(row, &Measurement::watts), 0), verdict_text(row.verdict), row.note));
 }

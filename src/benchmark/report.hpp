@@ -9,6 +9,7 @@
 #include "benchmark/benchmark.hpp"
 #include "benchmark/device_info.hpp"
 #include "benchmark/platform.hpp"
+#include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 
@@ -31,6 +32,8 @@ struct ResultRow {
   std::string version;
   std::string name;
   std::string idea;
+  std::string variant;                 ///< which configuration; empty: as the kernel chooses
+  DataType type = DataType::BFloat16;  ///< of A and B
   GemmShape shape{};
   Mode mode = Mode::Burst;
   double flops = 0;                        ///< per launch

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "hopper_gemm/ceil_div.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "matrix_lines.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -49,9 +49,14 @@ Status parse_extent(std::string_view argument, std::string_view what, std::strin
 
 }  // namespace
 
-LeadingDimensions make_leading_dimensions(const GemmShape& shape) {
-  const std::int64_t ld_k = round_up(shape.k, kTmaAlignmentElems);
-  return {.a = ld_k, .b = ld_k, .d = round_up(shape.n, kTmaAlignmentElems)};
+LeadingDimensions make_leading_dimensions(const GemmProblem& problem) {
+  const auto pitch = [](const MatrixLines& matrix, DataType type) {
+    constexpr int kAlignmentBytes = 16;
+    return round_up(matrix.elems, kAlignmentBytes / size_of(type));
+  };
+  return {.a = pitch(lines_of_a(problem), problem.input_type),
+          .b = pitch(lines_of_b(problem), problem.input_type),
+          .d = pitch(lines_of_d(problem), problem.output_type)};
 }
 
 double gemm_flops(const GemmShape& shape) {

@@ -5,20 +5,21 @@
 #include <string_view>
 #include <vector>
 
+#include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {
 
-/// Leading dimensions, in elements, of A [M,K], B [N,K] and D [M,N], all row-major.
+/// Leading dimensions, in elements, of A, B and D.
 struct LeadingDimensions {
   std::int64_t a;
   std::int64_t b;
   std::int64_t d;
 };
 
-/// The shortest pitches that TMA can address: each row's length rounded up to 8 elements (16 bytes).
-LeadingDimensions make_leading_dimensions(const GemmShape& shape);
+/// The shortest pitches that TMA and 16-byte accesses can address: each line's length rounded up to 16 bytes.
+LeadingDimensions make_leading_dimensions(const GemmProblem& problem);
 
 /// 2·M·N·K: one multiplication and one addition per term.
 double gemm_flops(const GemmShape& shape);

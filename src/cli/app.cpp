@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <ctime>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
+#include "benchmark/tuning.hpp"
+#include "best.hpp"
 #include "cli/emulated_run.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -24,41 +27,102 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr ComputeCapability kHopper = {9, 0};
-
-constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
-
 constexpr std::string_view kBaselineIdea = "the better of cublasGemmEx and the fastest cublasLt candidate";
+constexpr std::string_view kBaselineFp32Idea =
+    "the better of cublasSgemm and the fastest cublasLt candidate, no TF32";
 constexpr std::string_view kCeilingIdea =
     "wgmma from shared memory without any loads: the speed of light of the day";
+constexpr std::string_view kCutlassIdea = "the best of a handful of CUTLASS 2.x configurations for sm_80";
 
-std::string list_text(std::span<const KernelInfo> ladder) {
-  constexpr std::string_view kFormat = "{:<8} {:<20} {:<6} {}\n";
-  std::string text = fmt::format(kFormat, "version", "name", "needs", "idea");
-  text += fmt::format(kFormat, kBaselineVersion, kBaselineName, sm_text(kHopper), kBaselineIdea);
-  for (const KernelInfo& kernel : ladder) {
-    text +=
-        fmt::format(kFormat, kernel.version, kernel.name, sm_text(kernel.compute_capability), kernel.idea);
+/// The wgmma ceiling runs on this alone.
+constexpr ComputeCapability kHopper = {9, 0};
+/// What the fills, the reference and the checks are compiled for.
+constexpr KernelTarget kProgram = {.compute_capability = {7, 5},
+                                   .or_newer = true,
+                                   .input_type = DataType::Float32,
+                                   .b_layout = Layout::RowMajor};
+/// As the ampere ladder, which CUTLASS is measured for.
+constexpr KernelTarget kCutlass = {.compute_capability = {8, 0},
+                                   .or_newer = true,
+                                   .input_type = DataType::BFloat16,
+                                   .b_layout = Layout::ColumnMajor};
+constexpr std::string_view kAmperePrefix = "ampere.";
+
+std::string list_text(std::span<const KernelInfo> kernels, bool has_cutlass) {
+  constexpr std::string_view kFormat = "{:<9} {:<20} {:<15} {:<5} {}\n";
+  std::string text = fmt::format(kFormat, "version", "name", "needs", "type", "idea");
+  text += fmt::format(kFormat, kBaselineVersion, kBaselineName, target_text(kProgram), "any", kBaselineIdea);
+  for (const KernelInfo& kernel : kernels) {
+    text += fmt::format(kFormat, kernel.version, kernel.name, target_text(kernel.target),
+                        to_string(kernel.target.input_type), kernel.idea);
   }
-  text += fmt::format(kFormat, kCeilingVersion, kCeilingName, sm_text(kHopper), kCeilingIdea);
+  text += fmt::format(kFormat, kCeilingVersion, kCeilingName, sm_text(kHopper), to_string(DataType::BFloat16),
+                      kCeilingIdea);
+  if (has_cutlass) {
+    text += fmt::format(kFormat, kCutlassVersion, kCutlassName, target_text(kCutlass),
+                        to_string(kCutlass.input_type), kCutlassIdea);
+  }
   return text;
 }
 
-/// Everything in this build is compiled for sm_90 alone: the kernels, the fills, the reference and the
-/// checks on the GPU.
-Status check_is_hopper(const DeviceInfo& device) {
-  if (device.compute_capability == kHopper) return {};
-  return unsupported(fmt::format(
-      "this program needs an {} GPU (H100, H200, GH200), but {} is {}; run it on a machine with such a "
-      "GPU, or type `matmul list` to see what there is to run",
-      sm_text(kHopper), device.name, sm_text(device.compute_capability)));
+bool is_asked_for(const Options& options, std::string_view gpu_version) {
+  const auto& versions = options.gpu_versions;
+  return std::find(versions.begin(), versions.end(), gpu_version) != versions.end();
 }
 
-/// Ok, or why no kernel can run on this machine's GPU.
-Status find_gpu(Platform& platform, DeviceInfo* device) {
+/// Ok unless CUTLASS was asked for and is not there.
+Status check_built_with_cutlass(const Options& options, Platform& platform) {
+  if (!is_asked_for(options, kCutlassVersion) || platform.has_cutlass()) return {};
+  return unsupported(
+      "cutlass was asked for, but this program was built without it; type `./dev cutlass`, which fetches it, "
+      "and build again, or give CMake -DHG_CUTLASS_ROOT= with the folder of a CUTLASS that is there");
+}
+
+/// Ok if this GPU runs any of what was asked for, or why not.
+Status check_gpu(const Options& options, const DeviceInfo& device) {
+  if (!runs_on(kProgram, device.compute_capability)) {
+    return unsupported(fmt::format("this program needs an {} GPU, but {} is {}; run it on a newer one",
+                                   target_text(kProgram), device.name, sm_text(device.compute_capability)));
+  }
+  const std::vector<KernelGroup> groups = group_kernels(options);
+  const bool can_show_ceiling = std::any_of(groups.begin(), groups.end(), [&](const KernelGroup& group) {
+    return has_ceiling(group.problem, device);
+  });
+  if (!can_show_ceiling && is_asked_for(options, kCeilingVersion)) {
+    return unsupported(
+        fmt::format("the ceiling needs an {} GPU (H100, H200, GH200) and bf16, but {} is {}, and the type "
+                    "{}; leave ceiling out",
+                    sm_text(kHopper), device.name, sm_text(device.compute_capability),
+                    to_string(groups.front().problem.input_type)));
+  }
+  const bool can_show_cutlass = std::any_of(groups.begin(), groups.end(), [&](const KernelGroup& group) {
+    return suits_cutlass(group.problem, device);
+  });
+  if (!can_show_cutlass && is_asked_for(options, kCutlassVersion)) {
+    return unsupported(fmt::format(
+        "cutlass needs an {} GPU and bf16 or fp16, but {} is {}, and the type {}; leave cutlass out",
+        target_text(kCutlass), device.name, sm_text(device.compute_capability),
+        to_string(groups.front().problem.input_type)));
+  }
+  Status first;
+  for (const KernelInfo* kernel : options.kernels) {
+    Status refusal = gpu_refusal(*kernel, device);
+    if (refusal.ok()) return {};
+    if (first.ok()) first = std::move(refusal);
+  }
+  return first;
+}
+
+/// Ok, or why no kernel that was asked for can run on this machine's GPU.
+Status find_gpu(const Options& options, Platform& platform, DeviceInfo* device) {
   HG_RETURN_IF_ERROR(platform.query_device(device));
-  HG_RETURN_IF_ERROR(check_is_hopper(*device));
-  return platform.check_tensor_map_support();
+  HG_RETURN_IF_ERROR(check_gpu(options, *device));
+  // What is for one architecture alone is the Hopper ladder.
+  const bool needs_tensor_maps =
+      std::any_of(options.kernels.begin(), options.kernels.end(), [&](const KernelInfo* kernel) {
+        return !kernel->target.or_newer && runs_on(kernel->target, device->compute_capability);
+      });
+  return needs_tensor_maps ? platform.check_tensor_map_support() : Status();
 }
 
 /// Says at which shape a session failed.
@@ -99,7 +163,7 @@ class Run {
       : options_(options), platform_(platform), out_(out), progress_(progress) {
     info_.device = std::move(device);
     info_.command = std::move(command);
-    if (options_.shapes.empty()) options_.shapes.push_back(kDefaultShape);
+    groups_ = group_kernels(options_);
   }
 
   /// Everything that can be said before the GPU works, so that nobody waits for an error.
@@ -119,10 +183,13 @@ class Run {
     }
     const DeviceInfo& device = info_.device;
     HG_RETURN_IF_ERROR(check_any_can_run(options_));
-    for (const GemmShape& shape : options_.shapes) {
-      HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
-        return platform_.required_bytes(candidate, device.l2_bytes, options_.verify);
-      }));
+    HG_RETURN_IF_ERROR(read_configs());
+    for (const KernelGroup& group : groups_) {
+      for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+        HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
+          return platform_.required_bytes(at(group.problem, candidate), device.l2_bytes, options_.verify);
+        }));
+      }
     }
     return {};
   }
@@ -132,9 +199,11 @@ class Run {
     describe_run();
     progress_.clear();
     out_ << report_header(info_) << '\n' << table_titles() << std::endl;
-    for (const GemmShape& shape : options_.shapes) {
-      if (!out_ && csv_file_.empty() && json_file_.empty()) break;  // nobody would see more results
-      HG_RETURN_IF_ERROR(measure_shape(shape));
+    for (const KernelGroup& group : groups_) {
+      for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+        if (!out_ && csv_file_.empty() && json_file_.empty()) return {};  // nobody would see more results
+        HG_RETURN_IF_ERROR(measure_shape({at(group.problem, shape), group.kernels}));
+      }
     }
     return {};
   }
@@ -146,7 +215,8 @@ class Run {
   }
   Status write_json() const {
     if (json_file_.empty() || rows_.empty()) return {};
-    return write_file("--json", json_file_, json_report(info_, rows_));
+    const std::string json = options_.tune ? tuned_json(info_, best_) : json_report(info_, rows_);
+    return write_file("--json", json_file_, json);
   }
 
   /// Some kernel was wrong, hung or crashed.
@@ -156,6 +226,24 @@ class Run {
   }
 
  private:
+  static GemmProblem at(GemmProblem problem, const GemmShape& shape) {
+    problem.shape = shape;
+    return problem;
+  }
+
+  Status refusal_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    HG_RETURN_IF_ERROR(gpu_refusal(kernel, info_.device));
+    return kernel_refusal(kernel, problem);
+  }
+
+  /// Beside the ampere ladder, whose mark it is, and where it was asked for.
+  bool shows_cutlass(const KernelGroup& group) const {
+    if (!platform_.has_cutlass() || !suits_cutlass(group.problem, info_.device)) return false;
+    return is_asked_for(options_, kCutlassVersion) ||
+           std::any_of(group.kernels.begin(), group.kernels.end(),
+                       [](const KernelInfo* kernel) { return kernel->version.starts_with(kAmperePrefix); });
+  }
+
   static Status find_file(std::string_view argument, const std::string& path, std::string* file) {
     return path.empty() ? Status() : find_writable_file(argument, path, file);
   }
@@ -174,26 +262,101 @@ class Run {
     info_.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   }
 
-  SessionRequest request(const GemmShape& shape) const {
-    SessionRequest request{.shape = shape,
+  SessionRequest request(const KernelGroup& group) const {
+    SessionRequest request{.problem = group.problem,
                            .device = info_.device,
                            .kernels = {},
                            .data = options_.data,
                            .seed = options_.seed,
-                           .nvml = nvml_.get()};
-    for (const KernelInfo* kernel : options_.kernels) {
-      if (kernel_refusal(*kernel, shape).ok()) request.kernels.push_back(kernel);
+                           .nvml = nvml_.get(),
+                           .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok()};
+    for (const KernelInfo* kernel : group.kernels) {
+      if (!refusal_of(*kernel, group.problem).ok()) continue;
+      const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
+      if (configs.empty()) {
+        request.kernels.push_back(
+            {std::string(kernel->version), choice_of(*kernel, group.problem), kernel->launch});
+      }
+      for (const TileConfig& config : configs) {
+        request.kernels.push_back(
+            {std::string(kernel->version), to_string(config),
+             [tuning = kernel->tuning, config](const GemmArgs& args, cudaStream_t stream) {
+               return tuning->launch(config, args, stream);
+             }});
+      }
     }
     return request;
   }
 
-  Status measure_shape(const GemmShape& shape) {
+  /// What `best` runs here; nothing of other kernels.
+  std::string choice_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    if (kernel.launch != best::launch) return "";
+    const KernelInfo* chosen = best_kernel(placeholder_args(problem), info_.device.compute_capability);
+    return chosen == nullptr ? "" : fmt::format("{} {}", chosen->version, chosen->name);
+  }
+
+  /// Those that were asked for; none: the kernel chooses.
+  std::vector<TileConfig> configs_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    if (options_.tune) return {kernel.tuning->configs().begin(), kernel.tuning->configs().end()};
+    std::vector<TileConfig> configs;
+    for (const TunedConfig& tuned : tuned_) {
+      if (tuned.version == kernel.version && tuned.type == problem.input_type &&
+          tuned.shape == problem.shape) {
+        configs.push_back(tuned.config);
+      }
+    }
+    return configs;
+  }
+
+  /// Reads --config. Each configuration must be one that its kernel has, and one at least must be of use.
+  Status read_configs() {
+    const std::string& path = options_.config_path;
+    if (path.empty()) return {};
+    std::ifstream file(path);
+    std::string text;
+    std::getline(file, text, '\0');  // all of it; unlike an iterator it does not throw where this is a folder
+    if (!file.is_open() || file.bad()) {
+      return invalid_argument(fmt::format(
+          "--config cannot read '{}'; type the name of a file that `matmul tune` wrote by --json", path));
+    }
+    HG_RETURN_IF_ERROR(parse_tuned_json(path, text, &tuned_));
+    bool used = false;
+    for (const KernelGroup& group : groups_) {
+      for (const KernelInfo* kernel : group.kernels) {
+        for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+          for (const TileConfig& config : configs_of(*kernel, at(group.problem, shape))) {
+            HG_RETURN_IF_ERROR(check_config(path, *kernel, config));
+            used = true;
+          }
+        }
+      }
+    }
+    if (used) return {};
+    return invalid_argument(fmt::format(
+        "'{}' holds no configuration for any version, type and shape that this is to run; type `matmul "
+        "tune` with the same --shape first, or leave --config out",
+        path));
+  }
+
+  static Status check_config(const std::string& path, const KernelInfo& kernel, const TileConfig& config) {
+    if (kernel.tuning != nullptr) {
+      const std::span<const TileConfig> configs = kernel.tuning->configs();
+      if (std::find(configs.begin(), configs.end(), config) != configs.end()) return {};
+    }
+    return invalid_argument(fmt::format(
+        "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `matmul tune {}` to see "
+        "what there is",
+        path, to_string(config), kernel.version, kernel.name, kernel.version));
+  }
+
+  Status measure_shape(const KernelGroup& group) {
+    const GemmShape& shape = group.problem.shape;
     progress_.step(
         fmt::format("{}: filling the operands, choosing among cublasLt's candidates", to_string(shape)));
     std::unique_ptr<Session> session;
-    Status status = at_shape(shape, platform_.open_session(request(shape), &session));
+    Status status = at_shape(shape, platform_.open_session(request(group), &session));
     const bool opened = status.ok();
-    if (opened) status = use_session(shape, *session);
+    if (opened) status = use_session(group, *session);
     const bool hangs = status.code() == StatusCode::Timeout;
     // A CUDA error while a session is opened is the machine's, not a kernel's.
     kernel_crashed_ = hangs || (opened && status.code() == StatusCode::CudaError);
@@ -202,7 +365,8 @@ class Run {
     return status;
   }
 
-  Status use_session(const GemmShape& shape, Session& session) {
+  Status use_session(const KernelGroup& group, Session& session) {
+    const GemmShape& shape = group.problem.shape;
     std::vector<ContestantVerdict> verdicts(session.contestants().size());
     if (options_.verify) {
       progress_.step(fmt::format("{}: verifying", to_string(shape)));
@@ -210,17 +374,18 @@ class Run {
     }
     std::vector<std::size_t> sound;
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
-      if (verdicts[i].verdict != Verdict::Wrong) sound.push_back(i);
+      if (verdicts[i].verdict != Verdict::Wrong && verdicts[i].verdict != Verdict::Refused)
+        sound.push_back(i);
     }
     HG_RETURN_IF_ERROR(session.prepare(sound));
     for (const Mode mode : options_.modes)
-      HG_RETURN_IF_ERROR(measure_mode(shape, mode, session, verdicts, sound));
+      HG_RETURN_IF_ERROR(measure_mode(group, mode, session, verdicts, sound));
     return {};
   }
 
-  Status measure_mode(const GemmShape& shape, Mode mode, Session& session,
+  Status measure_mode(const KernelGroup& group, Mode mode, Session& session,
                       const std::vector<ContestantVerdict>& verdicts, const std::vector<std::size_t>& sound) {
-    const std::string where = fmt::format("{} {}", to_string(shape), to_string(mode));
+    const std::string where = fmt::format("{} {}", to_string(group.problem.shape), to_string(mode));
     progress_.step(
         fmt::format("{}: measuring, {} rounds of {} contestants", where, options_.rounds, sound.size()));
     const auto show_sample = [&](int round, std::size_t contestant) {
@@ -235,34 +400,67 @@ class Run {
     std::vector<std::optional<Measurement>> of_contestant(verdicts.size());
     for (std::size_t i = 0; i < sound.size(); ++i) of_contestant[sound[i]] = std::move(measurements[i]);
 
-    std::vector<ResultRow> rows = empty_rows(shape, mode);
+    std::vector<ResultRow> rows = empty_rows(group, mode);
     for (ResultRow& row : rows) fill_in(session.contestants(), verdicts, of_contestant, &row);
     relate_to_baselines(rows);
+    if (options_.tune) rank(group, rows);
     print(rows);
     rows_.insert(rows_.end(), rows.begin(), rows.end());
     return {};
   }
 
   /// The rows of one shape and mode; `note` holds why a version cannot run, empty where it can.
-  std::vector<ResultRow> empty_rows(const GemmShape& shape, Mode mode) const {
+  std::vector<ResultRow> empty_rows(const KernelGroup& group, Mode mode) const {
     std::vector<ResultRow> rows;
     const auto add = [&](std::string_view version, std::string_view name, std::string_view idea,
-                         const Status& refusal) {
+                         const Status& refusal, const std::string& variant = "") {
       ResultRow row;
       row.version = version;
       row.name = name;
       row.idea = idea;
-      row.shape = shape;
+      row.variant = variant;
+      row.type = group.problem.input_type;
+      row.shape = group.problem.shape;
       row.mode = mode;
       row.note = refusal.message();
       rows.push_back(std::move(row));
     };
-    add(kBaselineVersion, kBaselineName, kBaselineIdea, {});
-    for (const KernelInfo* kernel : options_.kernels) {
-      add(kernel->version, kernel->name, kernel->idea, kernel_refusal(*kernel, shape));
+    const bool single = group.problem.input_type == DataType::Float32;
+    add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, {});
+    for (const KernelInfo* kernel : group.kernels) {
+      const Status refusal = refusal_of(*kernel, group.problem);
+      const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
+      if (configs.empty() || !refusal.ok()) add(kernel->version, kernel->name, kernel->idea, refusal);
+      if (!refusal.ok()) continue;
+      for (const TileConfig& config : configs) {
+        add(kernel->version, kernel->name, kernel->idea, {}, to_string(config));
+      }
     }
-    add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
+    if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
+    if (shows_cutlass(group)) {
+      add(kCutlassVersion, kCutlassName, kCutlassIdea, cutlass_refusal(group.problem));
+    }
     return rows;
+  }
+
+  /// Puts the fastest first, and notes it for the file if this is the mode that chooses.
+  void rank(const KernelGroup& group, std::span<ResultRow> rows) {
+    std::stable_sort(rows.begin(), rows.end(), [](const ResultRow& x, const ResultRow& y) {
+      return x.tflops().value_or(0) > y.tflops().value_or(0);
+    });
+    if (rows.front().mode != options_.modes.front()) return;
+    for (const KernelInfo* kernel : group.kernels) {
+      const auto best = std::find_if(rows.begin(), rows.end(), [&](const ResultRow& row) {
+        return row.version == kernel->version && row.measurement.has_value();
+      });
+      if (best == rows.end()) continue;
+      for (const TileConfig& config : kernel->tuning->configs()) {
+        if (to_string(config) != best->variant) continue;
+        best->note += "; the best";
+        best_.push_back(
+            {best->version, group.problem.input_type, group.problem.shape, config, *best->tflops()});
+      }
+    }
   }
 
   /// Gives a row the result of its version's contestant: of its fastest one, where it has several. Those that
@@ -278,8 +476,12 @@ class Run {
       return contestants[i].variant + (both ? ": " : "") + verdicts[i].detail;
     };
     std::optional<std::size_t> kept;
+    const auto is_of_row = [&](std::size_t i) {
+      return contestants[i].version == row->version &&
+             (row->variant.empty() || contestants[i].variant == row->variant);
+    };
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      if (contestants[i].version == row->version && (!kept || seconds(i) < seconds(*kept))) kept = i;
+      if (is_of_row(i) && (!kept || seconds(i) < seconds(*kept))) kept = i;
     }
     if (!kept) return;
     row->flops = contestants[*kept].flops;
@@ -287,8 +489,8 @@ class Run {
     row->verdict = verdicts[*kept].verdict;
     row->note = note(*kept);
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      const bool is_other = contestants[i].version == row->version && i != *kept;
-      if (is_other && verdicts[i].verdict == Verdict::Wrong) row->note += "; WRONG: " + note(i);
+      if (is_of_row(i) && i != *kept && verdicts[i].verdict == Verdict::Wrong)
+        row->note += "; WRONG: " + note(i);
     }
   }
 
@@ -303,6 +505,9 @@ class Run {
   std::ostream& out_;
   Progress& progress_;
   RunInfo info_;
+  std::vector<KernelGroup> groups_;
+  std::vector<TunedConfig> tuned_;  // from --config
+  std::vector<TunedConfig> best_;   // of tune
   std::unique_ptr<Nvml> nvml_;
   std::string csv_file_;  // empty: none
   std::string json_file_;
@@ -337,7 +542,7 @@ int run_on_gpu(const Options& options, Platform& platform, const DeviceInfo& dev
 int run_on_emulator(const Options& options, Platform& platform, const std::string& reason, std::ostream& out,
                     Progress& progress) {
   EmulatedRun run(options, reason, out, progress);
-  if (const Status checked = run.check(platform.emulated_ladder()); !checked.ok()) {
+  if (const Status checked = run.check(platform.emulated_kernels()); !checked.ok()) {
     return report(checked, progress);
   }
   if (!reason.empty()) {
@@ -360,17 +565,19 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
   Progress progress(err, err_is_terminal);
   const auto fail = [&progress](const Status& status) { return report(status, progress); };
   Options options;
-  if (const Status parsed = parse_options(argc, argv, platform.ladder(), &options); !parsed.ok())
+  if (const Status parsed = parse_options(argc, argv, platform.kernels(), &options); !parsed.ok())
     return fail(parsed);
   if (options.action != Options::Action::Run) {
-    out << (options.action == Options::Action::List ? list_text(platform.ladder()) : options.text);
+    const bool list = options.action == Options::Action::List;
+    out << (list ? list_text(platform.kernels(), platform.has_cutlass()) : options.text);
     const Status shown = flush(out);
     return shown.ok() ? kExitOk : fail(shown);
   }
+  if (const Status built = check_built_with_cutlass(options, platform); !built.ok()) return fail(built);
   DeviceInfo device;
   std::string reason;  // for the emulator, if it was not asked for
   if (options.device != Options::Device::Emulator) {
-    const Status found = find_gpu(platform, &device);
+    const Status found = find_gpu(options, platform, &device);
     if (!found.ok() && options.device == Options::Device::Gpu) return fail(found);
     if (!found.ok()) reason = finding_of(found);
     if (found.ok()) return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);

@@ -1,10 +1,8 @@
 #include "cli/emulated_run.hpp"
 
-#include <cuda_bf16.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -18,13 +16,14 @@
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/statistics.hpp"
-#include "cli/refusal.hpp"
 #include "emulator/emulator.hpp"
 #include "emulator/random.hpp"
 #include "git_commit.hpp"
 #include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"
+#include "matrix_lines.hpp"
 #include "verify/check.hpp"
+#include "verify/element.cuh"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
 
@@ -37,17 +36,27 @@ constexpr int kDefaultSeeds = 10;
 // than CTAs.
 constexpr GemmShape kDefaultShapes[] = {{256, 256, 256}, {200, 264, 72}, {129, 257, 136}, {520, 776, 328}};
 
+// The same for kernels that multiply one element at a time, each of which costs as much as an instruction of a tensor
+// core.
+constexpr GemmShape kDefaultFp32Shapes[] = {{128, 128, 64}, {67, 129, 40}, {129, 70, 33}};
+
 // Persistent kernels size their grids by it: few, so that each CTA has several tiles.
 constexpr int kSms[] = {2, 4, 6};
 
 // Multiply-adds of a launch, in whole tiles: some ten seconds. It bounds the memory too, at less than 1 GB,
 // since no K is below 64 then.
-constexpr double kMostMultiplyAdds = 0x1p31;
-constexpr int kLargestSquare = 1280;
+struct SizeLimit {
+  double multiply_adds;
+  int largest_square;
+};
+constexpr SizeLimit kTensorCoreLimit = {0x1p31, 1280};
+constexpr SizeLimit kFp32Limit = {0x1p25, 256};
 
 // In front of D: more rows than the tallest tile has. Behind it memory ends, and the emulator reports who
 // writes there.
 constexpr std::int64_t kGuardRows = 256;
+
+constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
 
 // References that are kept, so that not every version computes those of the same seeds again.
 constexpr std::size_t kMostCachedBytes = std::size_t{256} << 20;
@@ -59,24 +68,25 @@ double multiply_adds(const GemmShape& shape) {
   return padded(shape.m, 128) * padded(shape.n, 256) * padded(shape.k, 64);
 }
 
-Status check_size(const GemmShape& shape) {
-  if (multiply_adds(shape) <= kMostMultiplyAdds) return {};
-  return unsupported(
-      fmt::format("the emulator would take too long for {}, which is {:.1e} multiply-adds in whole tiles "
-                  "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
-                  "--shape as small",
-                  to_string(shape), multiply_adds(shape), kMostMultiplyAdds, kLargestSquare));
+Status check_size(const GemmShape& shape, DataType type) {
+  const SizeLimit& limit = type == DataType::Float32 ? kFp32Limit : kTensorCoreLimit;
+  if (multiply_adds(shape) <= limit.multiply_adds) return {};
+  return unsupported(fmt::format(
+      "the emulator would take too long for {} in {}, which is {:.1e} multiply-adds in whole tiles "
+      "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
+      "--shape as small",
+      to_string(shape), to_string(type), multiply_adds(shape), limit.multiply_adds, limit.largest_square));
 }
 
-// A pitch that TMA accepts and that leaves padding behind every row.
-std::int64_t padded_pitch(std::int64_t row_elems, int padding_units) {
-  const std::int64_t units = ceil_div(row_elems, std::int64_t{kTmaAlignmentElems});
+// A pitch that TMA accepts and that leaves padding behind every line.
+std::int64_t padded_pitch(std::int64_t line_elems, int padding_units) {
+  const std::int64_t units = ceil_div(line_elems, std::int64_t{kTmaAlignmentElems});
   return (units + padding_units) * kTmaAlignmentElems;
 }
 
-// Up to the last element: the last row has no padding, so that whoever leaves it leaves the allocation.
-std::int64_t matrix_elems(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
-  return (rows - 1) * ld + cols;
+// Up to the last element: the last line has no padding, so that whoever leaves it leaves the allocation.
+std::int64_t matrix_elems(const MatrixLines& matrix, std::int64_t ld) {
+  return (matrix.lines - 1) * ld + matrix.elems;
 }
 
 std::string_view name_of(DataKind kind) {
@@ -107,24 +117,20 @@ float draw(DataKind kind, double density, emulator::Random& random) {
   return 0;
 }
 
-/// Fills a matrix, the padding with NaN. The largest 2-norm of its rows.
-double fill(__nv_bfloat16* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, DataKind kind,
-            std::uint64_t seed) {
+/// Fills a matrix, the padding with NaN. The largest of its elements.
+double fill(void* data, DataType type, const MatrixLines& matrix, std::int64_t ld, DataKind kind,
+            double density, std::uint64_t seed) {
   emulator::Random random(seed);
-  const double density = integer_density(cols);
   double largest = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    double sum = 0;
-    for (std::int64_t col = 0; col < cols; ++col) {
-      const __nv_bfloat16 value = __float2bfloat16_rn(draw(kind, density, random));
-      data[row * ld + col] = value;
-      sum += static_cast<double>(__bfloat162float(value)) * static_cast<double>(__bfloat162float(value));
+  for (std::int64_t line = 0; line < matrix.lines; ++line) {
+    for (std::int64_t i = 0; i < matrix.elems; ++i) {
+      store_element(data, type, line * ld + i, draw(kind, density, random));
+      largest = std::max(largest, std::fabs(load_element(data, type, line * ld + i)));
     }
-    if (row + 1 < rows) {
-      std::fill(data + row * ld + cols, data + (row + 1) * ld,
-                __float2bfloat16_rn(std::numeric_limits<float>::quiet_NaN()));
+    if (line + 1 == matrix.lines) break;
+    for (std::int64_t i = matrix.elems; i < ld; ++i) {
+      store_element(data, type, line * ld + i, std::numeric_limits<float>::quiet_NaN());
     }
-    largest = std::max(largest, std::sqrt(sum));
   }
   return largest;
 }
@@ -144,8 +150,8 @@ void poison(const GuardedOutput& output) {
   });
 }
 
-/// What was written outside of D; empty if nothing was.
-std::string guard_fault(const GuardedOutput& output) {
+/// What was written outside of D; empty if nothing was. unit_count: 16-bit units of an element.
+std::string guard_fault(const GuardedOutput& output, std::int64_t unit_count) {
   std::int64_t touched = 0;
   std::int64_t first = 0;
   for_each_element(output, [&](std::int64_t index, bool is_guard) {
@@ -153,10 +159,10 @@ std::string guard_fault(const GuardedOutput& output) {
     if (touched++ == 0) first = index - output.offset;
   });
   if (touched == 0) return "";
-  return fmt::format("{} elements outside of D were overwritten, the first {}", touched,
-                     first < 0 ? fmt::format("{} elements in front of it", -first)
+  return fmt::format("{} elements outside of D were overwritten, the first {}", ceil_div(touched, unit_count),
+                     first < 0 ? fmt::format("{} elements in front of it", ceil_div(-first, unit_count))
                                : fmt::format("in the padding of row {}, in column {}", first / output.ldd,
-                                             first % output.ldd));
+                                             first % output.ldd / unit_count));
 }
 
 std::string describe(const CheckResult& result, const GemmShape& shape) {
@@ -189,55 +195,78 @@ std::string indented(const std::string& text) {
 
 }  // namespace
 
-/// A, B, D and the reference at one shape, in the emulator's memory. One at a time: it frees all of that.
+/// A, B, D and the reference of one problem, in the emulator's memory. One at a time: it frees all of that.
 class EmulatedRun::Operands {
  public:
   /// Throws std::bad_alloc.
-  explicit Operands(const GemmShape& shape)
-      : lda_(padded_pitch(shape.k, 1)),
-        ldb_(padded_pitch(shape.k, 2)),
-        ldd_(padded_pitch(shape.n, 1)),
-        shape_(shape) {
-    const auto allocate = [](std::int64_t elems) {
-      return emulator::allocate(static_cast<std::size_t>(elems) * sizeof(__nv_bfloat16));
+  explicit Operands(const GemmProblem& problem)
+      : problem_(problem),
+        lda_(padded_pitch(lines_of_a(problem).elems, 1)),
+        ldb_(padded_pitch(lines_of_b(problem).elems, 2)),
+        ldd_(padded_pitch(lines_of_d(problem).elems, 1)) {
+    const auto allocate = [](std::int64_t elems, DataType type) {
+      return emulator::allocate(static_cast<std::size_t>(elems * size_of(type)));
     };
-    a_ = static_cast<__nv_bfloat16*>(allocate(matrix_elems(shape.m, shape.k, lda_)));
-    b_ = static_cast<__nv_bfloat16*>(allocate(matrix_elems(shape.n, shape.k, ldb_)));
+    a_ = allocate(matrix_elems(lines_of_a(problem), lda_), problem.input_type);
+    b_ = allocate(matrix_elems(lines_of_b(problem), ldb_), problem.input_type);
+    const std::int64_t units = size_of(problem.output_type) / kUnitBytes;
     const std::int64_t offset = kGuardRows * ldd_;
-    const std::int64_t size = offset + matrix_elems(shape.m, shape.n, ldd_);
-    output_ = {static_cast<std::uint16_t*>(allocate(size)), size, offset, shape.m, shape.n, ldd_};
+    const std::int64_t size = offset + matrix_elems(lines_of_d(problem), ldd_);
+    output_ = {static_cast<std::uint16_t*>(allocate(size, problem.output_type)),
+               size * units,
+               offset * units,
+               problem.shape.m,
+               problem.shape.n * units,
+               ldd_ * units};
   }
   ~Operands() { emulator::free_all(); }
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;
 
-  const GemmShape& shape() const { return shape_; }
+  const GemmProblem& problem() const { return problem_; }
 
   GemmArgs args() const {
-    return {shape_, a_, lda_, b_, ldb_, std::bit_cast<__nv_bfloat16*>(output_.allocation + output_.offset),
-            ldd_};
+    return {.shape = problem_.shape,
+            .a = a_,
+            .lda = lda_,
+            .b = b_,
+            .ldb = ldb_,
+            .d = output_.allocation + output_.offset,
+            .ldd = ldd_,
+            .input_type = problem_.input_type,
+            .output_type = problem_.output_type,
+            .b_layout = problem_.b_layout};
   }
 
   void prepare(DataKind kind, std::uint64_t seed) {
-    const double a_norm = fill(a_, shape_.m, shape_.k, lda_, kind, seed * 2);
-    const double b_norm = fill(b_, shape_.n, shape_.k, ldb_, kind, seed * 2 + 1);
+    const int k = problem_.shape.k;
+    const double density = integer_density(k);
+    const auto fill_input = [&](void* data, const MatrixLines& matrix, std::int64_t ld,
+                                std::uint64_t own_seed) {
+      return fill(data, problem_.input_type, matrix, ld, kind, density, own_seed);
+    };
+    const double a_largest = fill_input(a_, lines_of_a(problem_), lda_, seed * 2);
+    const double b_largest = fill_input(b_, lines_of_b(problem_), ldb_, seed * 2 + 1);
     poison(output_);
     rule_ = {};
     if (kind != DataKind::Integers) {
-      // Sums in fp32, in whatever order: at most K roundings, each of at most 2^-24 of the sum of |a * b|,
-      // which is at most the product of the rows' norms. Twice that, since tensor cores truncate.
-      rule_ = {CheckRule::Kind::Bounded, 2 * shape_.k * 0x1p-24 * a_norm * b_norm};
+      // Sums in fp32, in whatever order: K roundings, each of at most 2^-24 of a sum of products that stays below
+      // eight standard deviations, or one product. Twice that, since tensor cores truncate.
+      const double largest_sum = std::max(8 * std::sqrt(k), a_largest * b_largest);
+      rule_ = {CheckRule::Kind::Bounded, 2 * k * 0x1p-24 * largest_sum};
     }
     find_reference(seed);
   }
 
   /// What is wrong with D; empty if nothing is.
   std::string fault() const {
-    std::string fault = guard_fault(output_);
+    std::string fault = guard_fault(output_, size_of(problem_.output_type) / kUnitBytes);
     if (!fault.empty()) return fault;
     const GemmArgs args = this->args();
-    const CheckResult result = check_host({args.d, args.ldd, reference_->data(), shape_.m, shape_.n}, rule_);
-    return result.ok() ? "" : describe(result, shape_);
+    const auto [m, n, k] = problem_.shape;
+    const CheckResult result =
+        check_host({args.d, args.ldd, reference_->data(), m, n, problem_.output_type}, rule_);
+    return result.ok() ? "" : describe(result, problem_.shape);
   }
 
  private:
@@ -246,19 +275,20 @@ class EmulatedRun::Operands {
       reference_ = &known->second;
       return;
     }
-    const std::size_t elems = static_cast<std::size_t>(shape_.m) * static_cast<std::size_t>(shape_.n);
+    const auto [m, n, k] = problem_.shape;
+    const std::size_t elems = static_cast<std::size_t>(m) * static_cast<std::size_t>(n);
     const bool has_room = (cache_.size() + 1) * elems * sizeof(double) <= kMostCachedBytes;
     reference_ = has_room ? &cache_[seed] : &uncached_;
     reference_->resize(elems);
     reference_gemm_host(args(), reference_->data());
   }
 
+  GemmProblem problem_;
   std::int64_t lda_;
   std::int64_t ldb_;
   std::int64_t ldd_;
-  GemmShape shape_;
-  __nv_bfloat16* a_ = nullptr;
-  __nv_bfloat16* b_ = nullptr;
+  void* a_ = nullptr;
+  void* b_ = nullptr;
   GuardedOutput output_{};
   CheckRule rule_;
   std::map<std::uint64_t, std::vector<double>> cache_;  // by seed
@@ -291,28 +321,40 @@ DataKind EmulatedRun::data_of(std::uint64_t seed) const {
   return seed % 2 == 0 ? DataKind::Integers : DataKind::Normal;
 }
 
-Status EmulatedRun::check(std::span<const KernelInfo> ladder) {
+std::span<const GemmShape> EmulatedRun::shapes_of(const KernelGroup& group) const {
+  if (!options_.shapes.empty()) return options_.shapes;
+  if (group.problem.input_type == DataType::Float32) return kDefaultFp32Shapes;
+  return kDefaultShapes;
+}
+
+Status EmulatedRun::check(std::span<const KernelInfo> kernels) {
   HG_RETURN_IF_ERROR(check_arguments());
   for (const KernelInfo*& kernel : options_.kernels) {
-    const auto found = std::find_if(ladder.begin(), ladder.end(), [&](const KernelInfo& emulated) {
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& emulated) {
       return emulated.version == kernel->version;
     });
-    if (found == ladder.end()) {
+    if (found == kernels.end()) {
       return unsupported(fmt::format(
           "version {} is not among those that are compiled for the emulator; leave it out", kernel->version));
     }
     kernel = &*found;
   }
-  if (options_.shapes.empty() && options_.trace_path.empty()) {
-    options_.shapes.assign(std::begin(kDefaultShapes), std::end(kDefaultShapes));
-  }
   HG_RETURN_IF_ERROR(check_trace());
-  for (const GemmShape& shape : options_.shapes) HG_RETURN_IF_ERROR(check_size(shape));
+  for (const KernelGroup& group : group_kernels(options_)) {
+    for (const GemmShape& shape : shapes_of(group)) {
+      HG_RETURN_IF_ERROR(check_size(shape, group.problem.input_type));
+    }
+  }
   return check_any_can_run(options_);
 }
 
 Status EmulatedRun::check_arguments() const {
   const std::string why = reason_.empty() ? "" : fmt::format(", since {}", reason_);
+  if (options_.tune) {
+    return invalid_argument(fmt::format(
+        "tune measures speed, but this is to run on the emulator{}; leave tune out, which verifies {}", why,
+        options_.kernels.front()->version));
+  }
   if (!options_.gpu_versions.empty()) {
     return invalid_argument(
         fmt::format("version {} is no kernel of the ladder and runs on a GPU only, but this is to run on "
@@ -358,18 +400,22 @@ Status EmulatedRun::verify() {
   progress_.clear();
   out_ << header() << table_row("version", "shape MxNxK", "seeds", "result", "steps", "seconds", "")
        << std::flush;
-  for (const GemmShape& shape : options_.shapes) {
-    if (!out_) break;  // nobody would see more results
-    HG_RETURN_IF_ERROR(verify_shape(shape));
+  for (KernelGroup& group : group_kernels(options_)) {
+    for (const GemmShape& shape : shapes_of(group)) {
+      if (!out_) return {};  // nobody would see more results
+      group.problem.shape = shape;
+      HG_RETURN_IF_ERROR(verify_group(group));
+    }
   }
   return {};
 }
 
-Status EmulatedRun::verify_shape(const GemmShape& shape) {
+Status EmulatedRun::verify_group(const KernelGroup& group) {
+  const GemmShape& shape = group.problem.shape;
   try {
-    Operands operands(shape);
-    for (const KernelInfo* kernel : options_.kernels) {
-      if (const Status refusal = kernel_refusal(*kernel, shape); !refusal.ok()) {
+    Operands operands(group.problem);
+    for (const KernelInfo* kernel : group.kernels) {
+      if (const Status refusal = kernel_refusal(*kernel, group.problem); !refusal.ok()) {
         progress_.clear();
         out_ << table_row(fmt::format("{} {}", kernel->version, kernel->name), to_string(shape), "-", "-",
                           "-", "-", refusal.message())
@@ -394,7 +440,7 @@ Status EmulatedRun::verify_shape(const GemmShape& shape) {
 
 EmulatedRun::Outcome EmulatedRun::verify_kernel(const KernelInfo& kernel, Operands& operands) {
   using Clock = std::chrono::steady_clock;
-  const std::string where = fmt::format("{} {}", kernel.version, to_string(operands.shape()));
+  const std::string where = fmt::format("{} {}", kernel.version, to_string(operands.problem().shape));
   progress_.step(
       fmt::format("{}: verifying with {} {}", where, num_seeds(), num_seeds() == 1 ? "seed" : "seeds"));
   Outcome outcome;
@@ -435,9 +481,10 @@ void EmulatedRun::print(const KernelInfo& kernel, const GemmShape& shape, const 
                     fmt::format("{:.2f}", outcome.seconds), "");
   if (failed) {
     out_ << indented(outcome.fault)
-         << indented(fmt::format("again: matmul {} --device emulator --shape {} --seeds 1 --seed {}{}",
+         << indented(fmt::format("again: matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}",
                                  kernel.version, to_string(shape), outcome.failing_seed,
-                                 options_.data_given ? " --data " + options_.data_name : ""));
+                                 options_.data_given ? " --data " + options_.data_name : "",
+                                 options_.type ? fmt::format(" --type {}", to_string(*options_.type)) : ""));
   }
   out_ << std::flush;
 }

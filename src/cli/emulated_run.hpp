@@ -8,7 +8,8 @@
 
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
+#include "cli/refusal.hpp"
+#include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 #include "registry.hpp"
 
@@ -18,7 +19,7 @@ namespace hopper_gemm {
 /// many schedules as there are seeds.
 ///
 /// As strictly as on a GPU: A, B and D have padded rows, the padding of A and B is NaN, D is poisoned with
-/// NaN and guarded. Integer data must come out exactly; normal and uniform data within one rounding to bf16
+/// NaN and guarded. Integer data must come out exactly; normal and uniform data within one rounding to its type
 /// and what fp32 sums of K products may be off by. Everything, data included, follows from one seed, so that
 /// one is enough to see a failure again.
 class EmulatedRun {
@@ -27,8 +28,8 @@ class EmulatedRun {
   EmulatedRun(const Options& options, std::string reason, std::ostream& out, Progress& progress)
       : options_(options), reason_(std::move(reason)), out_(out), progress_(progress) {}
 
-  /// Everything that can be said beforehand. `ladder`: the versions as they are compiled for the emulator.
-  Status check(std::span<const KernelInfo> ladder);
+  /// Everything that can be said beforehand. `kernels`: the versions as they are compiled for the emulator.
+  Status check(std::span<const KernelInfo> kernels);
 
   /// Ok even if kernels fail; an error is one of the machine.
   Status verify();
@@ -40,12 +41,13 @@ class EmulatedRun {
   struct Outcome;
 
   int num_seeds() const;
+  std::span<const GemmShape> shapes_of(const KernelGroup& group) const;
   std::uint64_t seed_at(int i) const;
   DataKind data_of(std::uint64_t seed) const;
   Status check_arguments() const;
   Status check_trace();
   std::string header() const;
-  Status verify_shape(const GemmShape& shape);
+  Status verify_group(const KernelGroup& group);
   Outcome verify_kernel(const KernelInfo& kernel, Operands& operands);
   std::string run_once(const KernelInfo& kernel, Operands& operands, std::uint64_t seed, Outcome* outcome);
   void print(const KernelInfo& kernel, const GemmShape& shape, const Outcome& outcome);

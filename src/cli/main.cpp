@@ -13,8 +13,8 @@ namespace {
 /// This machine, with the emulator.
 class Machine : public hopper_gemm::CudaPlatform {
  public:
-  std::span<const hopper_gemm::KernelInfo> emulated_ladder() override {
-    return hopper_gemm::emulator::emulated_ladder();
+  std::span<const hopper_gemm::KernelInfo> emulated_kernels() override {
+    return hopper_gemm::emulator::emulated_kernels();
   }
 };
 

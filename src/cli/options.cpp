@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <random>
 #include <string_view>
@@ -15,16 +16,21 @@ namespace hopper_gemm {
 namespace {
 
 // What only a GPU gives, and what only the emulator has.
-constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv", "--json"};
+constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv", "--json", "--config"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 
 // Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
 constexpr std::string_view kFooter =
-    R"(Versions: list shows them all. 0 is cuBLAS, the better of cublasGemmEx and the
-fastest of up to 32 cublasLt candidates; numbers are the ladder; ceiling is
-wgmma without any loads, the speed of light on this GPU at this moment; ranges
-are written 4-8; all is everything. 0 and ceiling are always measured too, for
-the percentages.
+    R"(Versions: list shows them all. 0 is cuBLAS, the better of cublasGemmEx (for
+fp32 cublasSgemm, without TF32) and the fastest of up to 32 cublasLt
+candidates; numbers are the Hopper ladder, ampere.1 and simt.1 begin the two
+others; ranges are written 4-8 or ampere.2-4, whole ladders hopper, ampere and
+simt; best is what the library chooses; ceiling is wgmma without any loads, the
+speed of light on this GPU at this moment; all is everything. 0 and ceiling are
+always measured too, for the percentages, and with versions of ampere cutlass,
+where the program was built with it: the best of a handful of CUTLASS 2.x
+configurations for sm_80. tune measures every configuration of kernels that
+have several, such as ampere.6, and names the best.
 
 Method on a GPU: every version is first verified against an fp64 product. Then
 all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
@@ -40,8 +46,8 @@ of what may happen at the same time; deadlocks, races for shared memory and
 accesses outside of it are reported with the line of source. Integer results
 must be exact, others within one rounding and fp32 sums of an fp64 product. A
 failure comes with the command that repeats it, by --seeds 1 --seed S; adding
---trace FILE writes its timeline for ui.perfetto.dev or chrome://tracing. 0 and
-ceiling do not run there.
+--trace FILE writes its timeline for ui.perfetto.dev or chrome://tracing. 0,
+ceiling and cutlass do not run there.
 
 Exit status: 0 all went well; 1 a kernel was wrong, hung or crashed; 2 bad
 input, or a machine that cannot run it.
@@ -54,16 +60,20 @@ struct RawOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> suites;
   std::string mode = "burst";
+  std::string type;
   std::string data = "normal";
   std::string rounds = "7";
   std::string seed;
   bool no_verify = false;
   std::string csv_path;
   std::string json_path;
+  std::string config_path;
   std::string device;
   std::string seeds;
   std::string trace_path;
 };
+
+constexpr std::string_view kTune = "tune";
 
 // Given twice, see check_values.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -71,22 +81,27 @@ constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
 void declare(CLI::App& app, RawOptions& raw) {
   app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
-  app.add_option("kernel_version", raw.versions, "list, all, 0, a number, a range as 4-8, ceiling")
+  app.add_option(
+         "kernel_version", raw.versions,
+         "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling, cutlass; tune before\nversions")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
     app.add_option(name, values, help)->allow_extra_args(false)->type_name(value);
   };
-  add_repeatable("--size", "N", raw.sizes,
-                 "the shape NxNxN; repeatable (default: 8192, on\nthe emulator a few small shapes)");
+  add_repeatable(
+      "--size", "N", raw.sizes,
+      "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
   add_repeatable("--suite", "NAME", raw.suites, "shapes: squares, llm or ragged; repeatable");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
   add("--device", "NAME", raw.device,
-      "gpu or emulator (default: gpu where there is an\nsm_90 GPU, emulator elsewhere)");
+      "gpu or emulator (default: gpu where one can run\nwhat is asked for, emulator elsewhere)");
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
+  add("--type", "NAME", raw.type,
+      "of A, B and D: bf16, fp16 or fp32 (default: each\nkernel's own, bf16 or, of simt, fp32)");
   add("--data", "NAME", raw.data,
       "what A and B hold: normal (default), uniform or\n"
       "integers (-1, 0 and 1), which run faster; on the\n"
@@ -100,7 +115,9 @@ void declare(CLI::App& app, RawOptions& raw) {
   add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch there");
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "write the results to this file too");
-  add("--json", "FILE", raw.json_path, "the same as JSON, with every sample");
+  add("--json", "FILE", raw.json_path,
+      "the same as JSON, with every sample; of tune, the\nbest configurations");
+  add("--config", "FILE", raw.config_path, "run the configurations that tune wrote there");
   app.footer(std::string(kFooter));
 }
 
@@ -158,58 +175,102 @@ Status check_values(const CLI::App& app) {
   return {};
 }
 
-std::string range_text(std::span<const KernelInfo> ladder) {
-  return ladder.size() < 2 ? std::string(ladder.front().version)
-                           : fmt::format("{}-{}", ladder.front().version, ladder.back().version);
+/// "ampere." of "ampere.3", nothing of "3".
+std::string_view prefix_of(std::string_view version) { return version.substr(0, version.rfind('.') + 1); }
+
+bool ends_with_number(std::string_view version) {
+  return !version.empty() && std::isdigit(static_cast<unsigned char>(version.back())) != 0;
 }
 
-Status unknown_version(const std::string& asked, std::span<const KernelInfo> ladder) {
-  return invalid_argument(
-      fmt::format("there is no kernel version '{}', only 0, {}, ceiling and all; type `matmul list` to see "
-                  "what each one is",
-                  asked, range_text(ladder)));
+/// What a kernel's ladder is called: versions of Hopper's are plain numbers.
+std::string_view ladder_of(const KernelInfo& kernel) {
+  if (!ends_with_number(kernel.version)) return kernel.version;
+  const std::string_view prefix = prefix_of(kernel.version);
+  return prefix.empty() ? "hopper" : prefix.substr(0, prefix.size() - 1);
+}
+
+/// "1-11, ampere.1-6, best; hopper, ampere" of kernels of these names: versions, then the ladders of several.
+std::string versions_text(std::span<const KernelInfo> kernels) {
+  std::string versions;
+  std::string ladders;
+  for (std::size_t first = 0; first < kernels.size();) {
+    std::size_t last = first;
+    while (last + 1 < kernels.size() && ladder_of(kernels[last + 1]) == ladder_of(kernels[first])) ++last;
+    const std::string_view version = kernels[last].version;
+    versions += fmt::format("{}, ", kernels[first].version);
+    if (last > first) {
+      versions.resize(versions.size() - 2);
+      versions += fmt::format("-{}, ", version.substr(prefix_of(version).size()));
+      ladders += fmt::format("{}, ", ladder_of(kernels[first]));
+    }
+    first = last + 1;
+  }
+  return versions + ladders;
+}
+
+Status unknown_version(const std::string& asked, std::span<const KernelInfo> kernels) {
+  return invalid_argument(fmt::format(
+      "there is no kernel version '{}', only 0, {}ceiling, cutlass and all; type `matmul list` to see "
+      "what each one is",
+      asked, versions_text(kernels)));
 }
 
 /// The kernels asked for, as flags: the order in which they are typed does not matter. The baseline and the
-/// ceiling are run always.
+/// ceiling are run always, and CUTLASS with the ampere ladder.
 class Selection {
  public:
-  explicit Selection(std::span<const KernelInfo> ladder) : ladder_(ladder), selected_(ladder.size()) {}
+  explicit Selection(std::span<const KernelInfo> kernels) : kernels_(kernels), selected_(kernels.size()) {}
 
   Status add(const std::string& version) {
     if (version == "all") {
       std::fill(selected_.begin(), selected_.end(), true);
       return {};
     }
-    if (version == kCeilingVersion) {
+    if (version == kCeilingVersion || version == kCutlassVersion) {
       gpu_versions_.push_back(version);
       return {};
     }
+    if (add_ladder(version)) return {};
     const std::size_t dash = version.find('-');
     if (dash == std::string::npos) return add_range(version, version, version);
-    return add_range(version.substr(0, dash), version.substr(dash + 1), version);
+    const std::string first = version.substr(0, dash);
+    std::string last = version.substr(dash + 1);
+    if (!ends_with_number(first) || !ends_with_number(last)) return unknown_version(version, kernels_);
+    if (prefix_of(last).empty()) last = std::string(prefix_of(first)) + last;
+    if (prefix_of(last) != prefix_of(first)) return unknown_version(version, kernels_);
+    return add_range(first, last, version);
   }
 
   void store(Options* options) const {
-    for (std::size_t i = 0; i < ladder_.size(); ++i) {
-      if (selected_[i]) options->kernels.push_back(&ladder_[i]);
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      if (selected_[i]) options->kernels.push_back(&kernels_[i]);
     }
     options->gpu_versions = gpu_versions_;
   }
 
  private:
-  // Positions count from 0 for the baseline, then along the ladder; -1 for what is not there.
+  bool add_ladder(std::string_view name) {
+    bool found = false;
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      if (ladder_of(kernels_[i]) != name) continue;
+      selected_[i] = true;
+      found = true;
+    }
+    return found;
+  }
+
+  // Positions count from 0 for the baseline, then along the registry; -1 for what is not there.
   std::ptrdiff_t position(const std::string& version) const {
     if (version == kBaselineVersion) return 0;
-    const auto found = std::find_if(ladder_.begin(), ladder_.end(),
+    const auto found = std::find_if(kernels_.begin(), kernels_.end(),
                                     [&](const KernelInfo& kernel) { return kernel.version == version; });
-    return found == ladder_.end() ? -1 : found - ladder_.begin() + 1;
+    return found == kernels_.end() ? -1 : found - kernels_.begin() + 1;
   }
 
   Status add_range(const std::string& first, const std::string& last, const std::string& asked) {
     const std::ptrdiff_t begin = position(first);
     const std::ptrdiff_t end = position(last);
-    if (begin < 0 || end < 0) return unknown_version(asked, ladder_);
+    if (begin < 0 || end < 0) return unknown_version(asked, kernels_);
     if (end == 0) gpu_versions_.push_back(asked);
     if (end < begin) {
       return invalid_argument(fmt::format("the range '{}' runs backwards; type {}-{}", asked, last, first));
@@ -220,13 +281,35 @@ class Selection {
     return {};
   }
 
-  std::span<const KernelInfo> ladder_;
+  std::span<const KernelInfo> kernels_;
   std::vector<bool> selected_;
   std::vector<std::string> gpu_versions_;
 };
 
+/// What `matmul tune` takes.
+Status check_tunable(std::span<const KernelInfo> kernels, const Options& options) {
+  std::string tunable;
+  for (const KernelInfo& kernel : kernels) {
+    if (kernel.tuning != nullptr) tunable += fmt::format("{}{}", tunable.empty() ? "" : ", ", kernel.version);
+  }
+  std::vector<std::string> others = options.gpu_versions;
+  for (const KernelInfo* kernel : options.kernels) {
+    if (kernel->tuning == nullptr) others.emplace_back(kernel->version);
+  }
+  if (!others.empty()) {
+    return invalid_argument(fmt::format(
+        "tune was given version {}, of which it can choose no configuration; those with several are {}",
+        others.front(), tunable));
+  }
+  if (options.kernels.empty()) {
+    return invalid_argument(fmt::format("tune was given no version; type for example `matmul tune {}`",
+                                        tunable.substr(0, tunable.find(','))));
+  }
+  return {};
+}
+
 Status read_versions(const CLI::App& app, const std::vector<std::string>& versions,
-                     std::span<const KernelInfo> ladder, Options* options) {
+                     std::span<const KernelInfo> kernels, Options* options) {
   if (versions.empty()) {
     return invalid_argument(
         "no kernel version was given; type `matmul list` to see the versions, or `matmul all` to run them");
@@ -241,15 +324,19 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
     options->action = Options::Action::List;
     return {};
   }
-  Selection selection(ladder);
+  Selection selection(kernels);
   for (const std::string& version : versions) {
+    if (version == kTune && &version == &versions.front()) {
+      options->tune = true;
+      continue;
+    }
     if (version == "list") {
       return invalid_argument("list was given together with versions to run; type `matmul list` alone");
     }
     HG_RETURN_IF_ERROR(selection.add(version));
   }
   selection.store(options);
-  return {};
+  return options->tune ? check_tunable(kernels, *options) : Status();
 }
 
 Status read_shapes(const RawOptions& raw, std::vector<GemmShape>* shapes) {
@@ -302,6 +389,16 @@ Status read_mode(const std::string& name, std::vector<Mode>* modes) {
       fmt::format("--mode got '{}', but the modes are burst, sustained and both; type one of these", name));
 }
 
+Status read_type(const std::string& name, std::optional<DataType>* type) {
+  if (name.empty()) return {};
+  for (const DataType candidate : {DataType::BFloat16, DataType::Float16, DataType::Float32}) {
+    if (name == to_string(candidate)) *type = candidate;
+  }
+  if (*type) return {};
+  return invalid_argument(
+      fmt::format("--type got '{}', but the types are bf16, fp16 and fp32; type one of these", name));
+}
+
 Status read_data(const std::string& name, Options* options) {
   options->data_name = name;
   if (name == "normal") {
@@ -338,10 +435,11 @@ Status read_numbers(const RawOptions& raw, Options* options) {
 
 }  // namespace
 
-Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> ladder,
+Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> kernels,
                      Options* options) {
-  CLI::App app("Verifies and measures bf16 GEMM kernels for NVIDIA Hopper:\nD[M,N] = A[M,K] * B[N,K]^T.",
-               "matmul");
+  CLI::App app(
+      "Verifies and measures GEMM kernels for NVIDIA GPUs, Hopper above all:\nD[M,N] = A[M,K] * B[K,N].",
+      "matmul");
   RawOptions raw;
   declare(app, raw);
   try {
@@ -361,15 +459,17 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
     if (argument != "--") return unknown_option(app, argument);
   }
   HG_RETURN_IF_ERROR(check_values(app));
-  HG_RETURN_IF_ERROR(read_versions(app, raw.versions, ladder, options));
+  HG_RETURN_IF_ERROR(read_versions(app, raw.versions, kernels, options));
   HG_RETURN_IF_ERROR(read_device(app, raw, options));
   HG_RETURN_IF_ERROR(read_shapes(raw, &options->shapes));
   HG_RETURN_IF_ERROR(read_mode(raw.mode, &options->modes));
+  HG_RETURN_IF_ERROR(read_type(raw.type, &options->type));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
   HG_RETURN_IF_ERROR(read_numbers(raw, options));
   options->verify = !raw.no_verify;
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
+  options->config_path = raw.config_path;
   options->trace_path = raw.trace_path;
   return {};
 }

@@ -1,54 +1,128 @@
 #include "cli/refusal.hpp"
 
-#include <cuda_bf16.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/shapes.hpp"
-#include "hopper_gemm/gemm_args.hpp"
 
 namespace hopper_gemm {
 namespace {
 
-/// Operands that can_implement may look at: their addresses are aligned, and nothing is read through them.
-GemmArgs placeholder_args(const GemmShape& shape) {
-  alignas(256) static __nv_bfloat16 aligned[1];
-  const LeadingDimensions ld = make_leading_dimensions(shape);
-  return {.shape = shape, .a = aligned, .lda = ld.a, .b = aligned, .ldb = ld.b, .d = aligned, .ldd = ld.d};
+constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
+constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
+
+bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape) {
+  problem.shape = shape;
+  return kernel.can_implement(placeholder_args(problem)).ok();
 }
 
-/// What to type instead of a shape that a kernel refuses.
-std::string advice_on(const GemmShape& shape) {
-  const int below = shape.k / kTmaAlignmentElems * kTmaAlignmentElems;
-  if (below == shape.k) return "type a smaller --shape";
-  const int to_next = kTmaAlignmentElems - (shape.k - below);
-  if (below == 0) return fmt::format("type K = {}", kTmaAlignmentElems);
-  if (shape.k > std::numeric_limits<int>::max() - to_next) return fmt::format("type K = {}", below);
-  return fmt::format("type K = {} or {}", below, shape.k + to_next);
+/// What to type instead of a problem that a kernel refuses.
+std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
+  const auto [m, n, k] = problem.shape;
+  const int below = k / kTmaAlignmentElems * kTmaAlignmentElems;
+  const int lowest = std::max(below, kTmaAlignmentElems);
+  if (below != k && takes(kernel, problem, {m, n, lowest})) {
+    if (below == 0 || k > std::numeric_limits<int>::max() - kTmaAlignmentElems) {
+      return fmt::format("type K = {}", lowest);
+    }
+    return fmt::format("type K = {} or {}", below, below + kTmaAlignmentElems);
+  }
+  if (takes(kernel, problem, {64, 64, 64})) return "type a smaller --shape";
+  return fmt::format("leave out --type, or the version; {} is its own type",
+                     to_string(kernel.target.input_type));
+}
+
+bool same_operands(const GemmProblem& x, const GemmProblem& y) {
+  return x.input_type == y.input_type && x.output_type == y.output_type && x.b_layout == y.b_layout;
 }
 
 }  // namespace
 
-Status kernel_refusal(const KernelInfo& kernel, const GemmShape& shape) {
-  const Status refusal = kernel.can_implement(placeholder_args(shape));
+GemmArgs placeholder_args(const GemmProblem& problem) {
+  alignas(256) static unsigned char aligned[1];
+  const LeadingDimensions ld = make_leading_dimensions(problem);
+  return {.shape = problem.shape,
+          .a = aligned,
+          .lda = ld.a,
+          .b = aligned,
+          .ldb = ld.b,
+          .d = aligned,
+          .ldd = ld.d,
+          .c = aligned,
+          .ldc = ld.d,
+          .input_type = problem.input_type,
+          .output_type = problem.output_type,
+          .b_layout = problem.b_layout,
+          .alpha = problem.alpha,
+          .beta = problem.beta};
+}
+
+Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem) {
+  const Status refusal = kernel.can_implement(placeholder_args(problem));
   if (refusal.ok()) return {};
-  return {refusal.code(), fmt::format("kernel {} ({}) cannot run {}: {}; {}", kernel.version, kernel.name,
-                                      to_string(shape), refusal.message(), advice_on(shape))};
+  return {refusal.code(),
+          fmt::format("kernel {} ({}) cannot run {}: {}; {}", kernel.version, kernel.name,
+                      to_string(problem.shape), refusal.message(), advice_on(kernel, problem))};
+}
+
+Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
+  if (runs_on(kernel.target, device.compute_capability)) return {};
+  return unsupported(fmt::format(
+      "kernel {} ({}) needs an {} GPU{}, but {} is {}; type `matmul list` to see what each version needs",
+      kernel.version, kernel.name, target_text(kernel.target),
+      kernel.target.or_newer ? "" : " (H100, H200, GH200)", device.name, sm_text(device.compute_capability)));
+}
+
+Status cutlass_refusal(const GemmProblem& problem) {
+  const Status refusal = check_cutlass_gemm(placeholder_args(problem));
+  if (refusal.ok()) return {};
+  return {refusal.code(),
+          fmt::format("cutlass cannot run {}: {}", to_string(problem.shape), refusal.message())};
+}
+
+std::vector<GemmShape> shapes_or_default(const Options& options, DataType type) {
+  if (!options.shapes.empty()) return options.shapes;
+  return {type == DataType::Float32 ? kDefaultFp32Shape : kDefaultShape};
 }
 
 Status check_any_can_run(const Options& options) {
   Status first;
-  for (const GemmShape& shape : options.shapes) {
-    for (const KernelInfo* kernel : options.kernels) {
-      Status refusal = kernel_refusal(*kernel, shape);
+  for (const KernelInfo* kernel : options.kernels) {
+    GemmProblem problem = canonical_problem(*kernel, {}, options.type);
+    for (const GemmShape& shape : shapes_or_default(options, problem.input_type)) {
+      problem.shape = shape;
+      Status refusal = kernel_refusal(*kernel, problem);
       if (refusal.ok()) return {};
       if (first.ok()) first = std::move(refusal);
     }
   }
   return first;
+}
+
+std::vector<KernelGroup> group_kernels(const Options& options) {
+  std::vector<KernelGroup> groups;
+  for (const KernelInfo* kernel : options.kernels) {
+    const GemmProblem problem = canonical_problem(*kernel, {}, options.type);
+    const auto known = std::find_if(groups.begin(), groups.end(), [&](const KernelGroup& group) {
+      return same_operands(group.problem, problem);
+    });
+    if (known == groups.end()) {
+      groups.push_back({problem, {kernel}});
+    } else {
+      known->kernels.push_back(kernel);
+    }
+  }
+  if (groups.empty()) {
+    const DataType type = options.type.value_or(DataType::BFloat16);
+    const Layout layout = type == DataType::Float32 ? Layout::RowMajor : Layout::ColumnMajor;
+    groups.push_back({{.shape = {}, .input_type = type, .output_type = type, .b_layout = layout}, {}});
+  }
+  return groups;
 }
 
 }  // namespace hopper_gemm

@@ -1,16 +1,41 @@
 #pragma once
 
+#include <vector>
+
+#include "benchmark/device_info.hpp"
 #include "cli/options.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 #include "registry.hpp"
 
 namespace hopper_gemm {
 
-/// Ok, or why `kernel` cannot run at `shape`, and what to type instead.
-Status kernel_refusal(const KernelInfo& kernel, const GemmShape& shape);
+/// Operands that can_implement may look at: their addresses are aligned, and nothing is read through them.
+GemmArgs placeholder_args(const GemmProblem& problem);
+
+/// Ok, or why `kernel` cannot take `problem`, and what to type instead.
+Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
+
+/// Ok, or why `kernel` cannot run on this GPU.
+Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);
+
+/// Ok, or why CUTLASS's configurations cannot take `problem`.
+Status cutlass_refusal(const GemmProblem& problem);
+
+/// The shapes that were asked for, or else the one that kernels for `type` are measured at.
+std::vector<GemmShape> shapes_or_default(const Options& options, DataType type);
 
 /// Ok unless kernels were asked for of which none can run at any of the shapes; then why the first cannot.
 Status check_any_can_run(const Options& options);
+
+/// Kernels that multiply the same types and layouts, and so the same operands.
+struct KernelGroup {
+  GemmProblem problem;  ///< without a shape
+  std::vector<const KernelInfo*> kernels;
+};
+
+/// The kernels that were asked for, in groups in the order of their first members. One without kernels where none
+/// were asked for: cuBLAS alone.
+std::vector<KernelGroup> group_kernels(const Options& options);
 
 }  // namespace hopper_gemm

@@ -1,9 +1,9 @@
-// The functions of device_api.hpp that say where a thread is, and those that let threads wait for each other.
+// The functions of device_api.hpp that say where a thread is, and those that let threads of several warps wait for each
+// other.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -97,53 +97,6 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
          describe_mbarrier(*current->cta, place.address)});
   }
   return true;
-}
-
-template <typename Visit>
-void for_each_lane(std::uint32_t mask, Visit visit) {
-  for (; mask != 0; mask &= mask - 1) visit(static_cast<std::size_t>(std::countr_zero(mask)));
-}
-
-enum class MemoryOrder { None, Orders };
-
-// All lanes of `mask` meet; the last one to come does `effect`. Only __syncwarp() promises the order of memory
-// accesses: shuffles, votes and stmatrix do not.
-template <typename Effect>
-void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect) {
-  Warp& warp = *current->warp;
-  const std::uint32_t lane_bit = 1U << (current->number % kWarpSize);
-  if ((mask & lane_bit) == 0)
-    machine.fail(fmt::format("{} by a lane that its mask {:#x} leaves out", what, mask));
-  // Lanes may go different ways, as long as no two meetings wait for each other's lanes.
-  for (const Meeting& other : warp.meetings) {
-    const bool same = std::string_view(other.what) == what && other.mask == mask;
-    if (!same && (other.mask & lane_bit) != 0 && (other.arrived & mask) != 0) {
-      machine.fail(fmt::format("the warp has diverged: {} (mask {:#x}) here, {} (mask {:#x}) at {}", what,
-                               mask, other.what, other.mask, where(other.pc)));
-    }
-  }
-  auto meeting = std::find_if(warp.meetings.begin(), warp.meetings.end(), [&](const Meeting& other) {
-    return std::string_view(other.what) == what && other.mask == mask;
-  });
-  if (meeting == warp.meetings.end()) {
-    meeting = warp.meetings.insert(meeting, {what, mask, 0, current->pc, {}});
-  }
-  if (order == MemoryOrder::Orders) publish(&meeting->clock);
-  meeting->arrived |= lane_bit;
-  if (meeting->arrived == mask) {
-    const VectorClock clock = std::move(meeting->clock.arriving);
-    warp.meetings.erase(meeting);
-    effect();
-    const int first_thread = current->number / kWarpSize * kWarpSize;
-    for_each_lane(mask, [&](std::size_t lane) {
-      current->cta->threads[static_cast<std::size_t>(first_thread) + lane].clock.join(clock);
-    });
-    warp.met |= mask & ~lane_bit;
-    machine.wake(&warp.waiting);
-    return;
-  }
-  while ((warp.met & lane_bit) == 0) machine.block(&warp.waiting, what);
-  warp.met &= ~lane_bit;
 }
 
 void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
@@ -257,82 +210,6 @@ void named_barrier_sync(std::uint32_t id, std::uint32_t threads) {
 void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
   HG_ENTER();
   arrive_at(named_barrier(id, threads), id, threads);
-}
-
-void sync_warp(std::uint32_t mask) {
-  HG_ENTER();
-  meet("__syncwarp()", mask, MemoryOrder::Orders, [] {});
-}
-
-std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane) {
-  HG_ENTER();
-  Warp& warp = *current->warp;
-  const auto lane = static_cast<std::size_t>(current->number % kWarpSize);
-  warp.values[lane] = value;
-  warp.sources[lane] = source_lane % kWarpSize;
-  meet("__shfl_sync()", mask, MemoryOrder::None, [&] {
-    for_each_lane(mask, [&](std::size_t other) {
-      warp.results[other] = warp.values[static_cast<std::size_t>(warp.sources[other])];
-    });
-  });
-  return warp.results[lane];
-}
-
-std::uint32_t ballot(std::uint32_t mask, bool predicate) {
-  HG_ENTER();
-  Warp& warp = *current->warp;
-  const auto lane = static_cast<std::size_t>(current->number % kWarpSize);
-  warp.values[lane] = predicate ? 1 : 0;
-  meet("__ballot_sync()", mask, MemoryOrder::None, [&] {
-    std::uint32_t votes = 0;
-    for_each_lane(mask, [&](std::size_t other) { votes |= warp.values[other] << other; });
-    for_each_lane(mask, [&](std::size_t other) { warp.results[other] = votes; });
-  });
-  return warp.results[lane];
-}
-
-bool elect(std::uint32_t mask) {
-  HG_ENTER();
-  meet("elect.sync", mask, MemoryOrder::None, [] {});
-  return current->number % kWarpSize == std::countr_zero(mask);
-}
-
-void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matrices, bool transpose) {
-  HG_ENTER();
-  constexpr std::uint32_t kRowBytes = 16;
-  constexpr int kRows = 8;
-  Warp& warp = *current->warp;
-  const int lane = current->number % kWarpSize;
-  for (int i = 0; i < matrices; ++i) {
-    warp.registers[static_cast<std::size_t>(lane)][static_cast<std::size_t>(i)] = registers[i];
-  }
-  const bool gives_row = lane < kRows * matrices;
-  if (gives_row) {
-    const SharedPlace place = place_of(row, kRowBytes, "a row of stmatrix");
-    if (place.address % kRowBytes != 0) {
-      machine.fail(
-          fmt::format("stmatrix stores a row at {:#x}, which is not 16-byte aligned", place.address));
-    }
-    warp.values[static_cast<std::size_t>(lane)] = place.address;
-  }
-  // Every lane answers for the row whose address it gives: all are to fence anyway.
-  meet("stmatrix", 0xffffffffU, MemoryOrder::None, [] {});
-  if (gives_row) {
-    const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
-    const auto matrix = static_cast<std::size_t>(lane / kRows);
-    unsigned char* const destination = current->cta->shared + (address - kSharedWindow);
-    for (int column = 0; column < kRows; ++column) {
-      const int r = transpose ? column : lane % kRows;
-      const int c = transpose ? lane % kRows : column;
-      const std::uint32_t pair =
-          warp.registers[static_cast<std::size_t>(r) * 4 + static_cast<std::size_t>(c) / 2][matrix];
-      const auto element = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
-      note_shared_write(destination + column * 2, sizeof(element));
-      __builtin_memcpy(destination + column * 2, &element, sizeof(element));
-    }
-  }
-  // Nobody goes on to change registers that others still store.
-  meet("stmatrix", 0xffffffffU, MemoryOrder::None, [] {});
 }
 
 void cluster_barrier_arrive() {
@@ -456,6 +333,33 @@ void mbarrier_complete(Cta* cta, std::uint32_t address, std::int64_t bytes) {
   check_bytes(*cta, address, barrier);
   complete_if_done(cta, address, &barrier);
 }
+
+SharedPlace mbarrier_expects_arrival(std::uint32_t address, bool increments) {
+  const SharedPlace place = mbarrier_place(address, "cp.async.mbarrier.arrive");
+  Mbarrier& barrier = live_mbarrier(place, "cp.async.mbarrier.arrive");
+  if (increments && ++barrier.pending > kMaxCount) {
+    machine.fail(fmt::format("cp.async.mbarrier.arrive increments the pending count out of its range: {}",
+                             describe_mbarrier(*place.cta, place.address)));
+  }
+  return place;
+}
+
+void mbarrier_async_arrival(Cta* cta, std::uint32_t address) {
+  const auto found = cta->mbarriers.find(address);
+  if (found == cta->mbarriers.end()) {
+    machine.fail(fmt::format(
+        "a cp.async.mbarrier.arrive comes for an mbarrier at {:#x} of CTA {}, where there is none", address,
+        cta->index.x));
+  }
+  Mbarrier& barrier = found->second;
+  if (--barrier.pending < 0) {
+    machine.fail(fmt::format("more arrivals in a phase than the mbarrier counts: {}",
+                             describe_mbarrier(*cta, address)));
+  }
+  complete_if_done(cta, address, &barrier);
+}
+
+BarrierClock& mbarrier_clock(Cta* cta, std::uint32_t address) { return cta->mbarriers.at(address).clock; }
 
 void check_mbarrier_for_async(Cta* cta, std::uint32_t address) {
   const Mbarrier& barrier = live_mbarrier({cta, address}, "a TMA copy completes");

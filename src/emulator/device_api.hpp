@@ -87,8 +87,22 @@ void bulk_store(void* destination, std::uint32_t source, std::uint32_t bytes);
 void bulk_commit_group();
 void bulk_wait_group(int pending_groups, bool only_read);
 
-// Warp-wide stores of matrices: `matrices` registers of this lane, `row` the address that it contributes.
+// cp.async: copies of the current thread. `source_bytes` are read, the rest up to `bytes` is zero.
+void cp_async(std::uint32_t destination, const void* source, std::uint32_t bytes, std::uint32_t source_bytes);
+void cp_async_commit_group();
+void cp_async_wait_group(int pending_groups);
+void cp_async_wait_all();
+/// increments: the pending count, at once, by the arrival to come.
+void cp_async_mbarrier_arrive(std::uint32_t barrier, bool increments);
+
+// Warp-wide loads and stores of matrices: `matrices` registers of this lane, `row` the address that it contributes.
+void load_matrices(std::uint32_t* registers, std::uint32_t row, int matrices, bool transpose);
 void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matrices, bool transpose);
+
+// Warp-wide products of fragments: D[16, 8] += A[16, depth] * B[depth, 8]. half: fp16 instead of bf16.
+void mma(float* accum, const std::uint32_t* a, const std::uint32_t* b, int depth, bool half);
+/// All lanes of the warp meet, for an instruction of that name that does nothing else together.
+void converge_warp(const char* instruction);
 
 // wgmma.
 struct WgmmaShape {

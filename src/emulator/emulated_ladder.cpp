@@ -2,6 +2,6 @@
 
 namespace hopper_gemm::emulator {
 
-std::span<const KernelInfo> emulated_ladder() { return hopper_ladder(); }
+std::span<const KernelInfo> emulated_kernels() { return all_kernels(); }
 
 }  // namespace hopper_gemm::emulator

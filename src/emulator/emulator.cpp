@@ -14,7 +14,6 @@ namespace hopper_gemm::emulator {
 namespace {
 
 constexpr std::size_t kPlainSharedBytes = 48 << 10;  // without asking for more
-constexpr std::size_t kMaxSharedBytes = 227 << 10;   // of a CTA on sm_90
 constexpr unsigned kMaxClusterSize = 8;              // that every sm_90 GPU takes
 constexpr unsigned kMaxThreads = 1024;
 
@@ -22,6 +21,23 @@ EmulationOptions options;
 Trace trace;
 std::map<const void*, std::size_t> shared_bytes_allowed;
 std::string launch_error;
+
+/// Of an SM; a CTA may have that less the 1 KiB of the driver's, from sm_80 on.
+std::size_t shared_bytes_of_sm() {
+  const auto [major, minor] = options.compute_capability;
+  switch (major * 10 + minor) {
+    case 75: return 64 << 10;
+    case 80:
+    case 87: return 164 << 10;
+    case 86:
+    case 89: return 100 << 10;
+    default: return 228 << 10;
+  }
+}
+
+std::size_t max_shared_bytes() {
+  return shared_bytes_of_sm() - (options.compute_capability.major < 8 ? 0 : kSharedWindow);
+}
 
 unsigned cluster_size_of(const cudaLaunchConfig_t& config) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
@@ -33,7 +49,10 @@ unsigned cluster_size_of(const cudaLaunchConfig_t& config) {
 std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
   const unsigned cluster_size = cluster_size_of(config);
   const auto allowed = shared_bytes_allowed.find(kernel);
-  const std::size_t most = allowed == shared_bytes_allowed.end() ? kPlainSharedBytes : allowed->second;
+  // What was allowed may be more than a GPU has that was configured later.
+  const std::size_t most = allowed == shared_bytes_allowed.end()
+                               ? kPlainSharedBytes
+                               : std::min(allowed->second, max_shared_bytes());
   if (config.gridDim.y != 1 || config.gridDim.z != 1 || config.blockDim.y != 1 || config.blockDim.z != 1) {
     return "the emulator takes grids and CTAs of one dimension";
   }
@@ -66,16 +85,23 @@ void free_all() { device_heap.free_all(); }
 
 cudaError_t device_attribute(int* value, cudaDeviceAttr attribute) {
   switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor: *value = options.compute_capability.major; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor: *value = options.compute_capability.minor; return cudaSuccess;
     case cudaDevAttrMultiProcessorCount: *value = options.sms; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(kPlainSharedBytes); return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(max_shared_bytes());
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(shared_bytes_of_sm());
+      return cudaSuccess;
     default: return cudaErrorInvalidValue;
   }
 }
 
 cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0 || static_cast<std::size_t>(value) > kMaxSharedBytes) return cudaErrorInvalidValue;
+  if (value < 0 || static_cast<std::size_t>(value) > max_shared_bytes()) return cudaErrorInvalidValue;
   shared_bytes_allowed[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }

@@ -11,10 +11,17 @@
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
+struct EmulatedCapability {
+  int major = 9;
+  int minor = 0;
+};
+
 struct EmulationOptions {
-  std::uint64_t seed = 0;  ///< of every choice between what may happen next: the same seed, the same run
-  int sms = 4;             ///< of the emulated GPU: what persistent kernels size their grids by
-  std::string trace_path;  ///< a timeline in the Chrome trace format goes there; empty: none
+  std::uint64_t seed = 0;       ///< of every choice between what may happen next: the same seed, the same run
+  int sms = 4;                  ///< of the emulated GPU: what persistent kernels size their grids by
+  std::string trace_path = {};  ///< a timeline in the Chrome trace format goes there; empty: none
+  /// What the emulated GPU says that it is, which decides on its shared memory too; its instructions are all there anyway.
+  EmulatedCapability compute_capability = {};
 };
 
 /// For the launches to come.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -144,6 +145,7 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
     cta->shared = shared_blocks_[static_cast<std::size_t>(rank)];
     std::memset(cta->shared, kUndefinedByte, shared_bytes_);
     cta->granules.resize((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes);
+    cta->readings.resize(cta->granules.size() * kWordsPerGranule);
     cta->threads.resize(threads);
     cta->warps.resize(warps);
     cta->warpgroups.resize(warpgroups);
@@ -306,6 +308,7 @@ void Machine::thread_exits() {
   Cta* const cta = thread->cta;
   if (!thread->busy.empty())
     fail("the thread ends while wgmmas that it has not waited for use its registers");
+  check_copies_at_exit();
   thread->state = Thread::State::Exited;
   --cta->live;
   // Threads that have ended are not waited for.
@@ -326,6 +329,16 @@ void Machine::check_exit(Cta* cta) {
   if (cta->copies_in_flight > 0) {
     fail(fmt::format("CTA {} ends while {} TMA copies may still write into its shared memory", cta->index.x,
                      cta->copies_in_flight));
+  }
+  // One that came, but that nobody here waited for, comes too late in another schedule.
+  const auto waited_for = [cta](const auto& arrival) {
+    return std::any_of(cta->threads.begin(), cta->threads.end(),
+                       [&](const Thread& own) { return own.clock.knows(arrival.first, arrival.second); });
+  };
+  const auto& arrivals = cta->async_arrival_clocks;
+  if (cta->async_arrivals > 0 || !std::all_of(arrivals.begin(), arrivals.end(), waited_for)) {
+    fail(fmt::format("CTA {} ends, and nobody in it has waited for an arrival by cp.async.mbarrier.arrive",
+                     cta->index.x));
   }
   if (!cta->unread_stores.empty()) {
     fail(fmt::format(
@@ -425,7 +438,9 @@ std::uint32_t address_of(std::uint32_t granule) { return kSharedWindow + granule
 // The async proxy sees an ordinary store after fence.proxy.async only.
 void check_proxy_fences(const Granule& granule, std::uint32_t index, const char* access) {
   for (const WordWrite& word : granule.words) {
-    if (word.writer == nullptr || word.step <= word.writer->proxy_fence_at) continue;
+    // Of what an mbarrier told of, the issuer knows no more than others: who has waited fences.
+    const Thread* const fences = word.kind == WriteKind::CpAsyncToBarrier ? current : word.writer;
+    if (word.writer == nullptr || word.step <= fences->proxy_fence_at) continue;
     machine.fail(fmt::format("{} shared memory at {:#x} that {} wrote without fence.proxy.async after it",
                              access, address_of(index), who(*word.writer)));
   }
@@ -437,9 +452,24 @@ void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, 
   const Granule& granule = cta->granules[index];
   for_each_word(words, [&](std::uint32_t i) {
     const WordWrite& word = granule.words[i];
-    if (word.writer == nullptr || current->clock.knows(word.writer->component, word.clock)) return;
-    machine.fail(fmt::format("{} shared memory at {:#x} that {} has written, and no barrier orders the two",
-                             access, address_of(index) + i * kWordBytes, who(*word.writer)));
+    if (word.writer == nullptr || current->clock.knows(word.component, word.clock)) return;
+    const std::uint32_t address = address_of(index) + i * kWordBytes;
+    switch (word.kind) {
+      case WriteKind::Store:
+        machine.fail(
+            fmt::format("{} shared memory at {:#x} that {} has written, and no barrier orders the two",
+                        access, address, who(*word.writer)));
+      case WriteKind::CpAsync:
+        machine.fail(fmt::format(
+            "{} shared memory at {:#x} that a cp.async of {} has filled, and no barrier after its "
+            "wait orders the two",
+            access, address, who(*word.writer)));
+      case WriteKind::CpAsyncToBarrier:
+        machine.fail(
+            fmt::format("{} shared memory at {:#x} that a cp.async of {} has filled, and the thread has not "
+                        "waited for its mbarrier",
+                        access, address, who(*word.writer)));
+    }
   });
   if (granule.fill_clock > 0 && !current->clock.knows(granule.filler, granule.fill_clock)) {
     machine.fail(
@@ -453,9 +483,7 @@ void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, cons
   check_writes_are_known(cta, index, words, access);
   const Granule& granule = cta->granules[index];
   for_each_word(words, [&](std::uint32_t i) {
-    const auto readings = cta->readings.find(index * kWordsPerGranule + i);
-    if (readings == cta->readings.end()) return;
-    for (const Cta::Reading& reading : readings->second) {
+    for (const Cta::Reading& reading : cta->readings[index * kWordsPerGranule + i]) {
       if (current->clock.knows(reading.reader->component, reading.clock)) continue;
       machine.fail(fmt::format("{} shared memory at {:#x} that {} has read, and no barrier orders the two",
                                access, address_of(index) + i * kWordBytes, who(*reading.reader)));
@@ -482,12 +510,39 @@ void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
   Granule& granule = cta->granules[index];
   for_each_word(words, [&](std::uint32_t i) {
     granule.words[i] = {};
-    cta->readings.erase(index * kWordsPerGranule + i);
+    cta->readings[index * kWordsPerGranule + i].clear();
   });
   if (words != kAllWords) return;
   granule.fill_clock = 0;
   granule.store_waiter = nullptr;
   granule.wgmma_groups.fill(0);
+}
+
+void check_no_cp_async(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does) {
+  const std::uint32_t busy = words & granule.filling;
+  if (busy == 0) return;
+  const auto word = static_cast<std::uint32_t>(std::countr_zero(busy));
+  machine.fail(fmt::format("{} shared memory at {:#x} that a cp.async of {} is still filling", does,
+                           address_of(index) + word * kWordBytes, who(*granule.words[word].writer)));
+}
+
+void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does) {
+  const Granule& granule = cta->granules[index];
+  const std::uint32_t address = address_of(index);
+  if (granule.copies > 0) {
+    machine.fail(fmt::format("{} shared memory at {:#x} that a TMA copy is still filling", does, address));
+  }
+  check_no_cp_async(granule, index, words, does);
+  if (granule.wgmmas > 0) {
+    machine.fail(
+        fmt::format("{} shared memory at {:#x} that an unfinished wgmma may still read", does, address));
+  }
+  if (granule.stores > 0) {
+    machine.fail(fmt::format(
+        "{} shared memory at {:#x} that a TMA store may still read: nobody waited for its bulk group", does,
+        address));
+  }
+  check_all_is_known(cta, index, words, does);
 }
 
 void check_async_read(Cta* cta, std::uint32_t index, const char* reads) {
@@ -496,6 +551,7 @@ void check_async_read(Cta* cta, std::uint32_t index, const char* reads) {
     machine.fail(
         fmt::format("{} shared memory at {:#x} that a TMA copy is still filling", reads, address_of(index)));
   }
+  check_no_cp_async(granule, index, kAllWords, reads);
   if (!granule.defined) {
     machine.fail(fmt::format("{} shared memory at {:#x} that nobody has written", reads, address_of(index)));
   }
@@ -519,6 +575,7 @@ void check_async_write(Cta* cta, std::uint32_t index) {
         fmt::format("TMA overwrites shared memory at {:#x} that a TMA store may still read", address));
   }
   constexpr const char* kOverwrites = "TMA overwrites";
+  check_no_cp_async(granule, index, kAllWords, kOverwrites);
   check_proxy_fences(granule, index, kOverwrites);
   check_all_is_known(cta, index, kAllWords, kOverwrites);
 }

@@ -40,11 +40,20 @@ inline constexpr std::uint32_t kMaxMbarriers = 256;  ///< of a cluster, over its
 /// Threads that wait for the same thing.
 using WaitList = std::vector<Thread*>;
 
-/// The last ordinary store to four bytes.
+/// How the last write through the generic proxy to a word was made, which is what orders others behind it.
+enum class WriteKind : std::uint8_t {
+  Store,
+  CpAsync,          ///< for which the issuer waited: an ordinary store of that moment
+  CpAsyncToBarrier  ///< that an mbarrier told of, through cp.async.mbarrier.arrive
+};
+
+/// The last write through the generic proxy to a word.
 struct WordWrite {
   Thread* writer = nullptr;  ///< null if there was none since TMA wrote
   std::uint64_t step = 0;
-  std::uint32_t clock = 0;  ///< the writer's, then
+  std::uint32_t component = 0;  ///< the writer's or the mbarrier's,
+  std::uint32_t clock = 0;      ///< and its clock then
+  WriteKind kind = WriteKind::Store;
 };
 
 /// What is known of 16 bytes of shared memory.
@@ -54,6 +63,7 @@ struct Granule {
   std::int32_t row = 0;            ///< where that copy found it in its tensor: row,
   std::int32_t chunk = 0;          ///< and 16 bytes from the start of the row
   std::uint16_t copies = 0;        ///< TMA copies that may still write it
+  std::uint8_t filling = 0;        ///< a bit for each word that a cp.async may still write
   std::uint16_t wgmmas = 0;        ///< wgmmas that may still read it
   std::uint16_t stores = 0;        ///< TMA stores that may still read it
   bool defined = false;            ///< anything was ever written
@@ -96,6 +106,13 @@ struct Meeting {
   BarrierClock clock;
 };
 
+/// What a lane gives to an mma, and gets from it.
+struct WarpOperands {
+  std::array<float, 4> accum{};
+  std::array<std::uint32_t, 4> a{};
+  std::array<std::uint32_t, 2> b{};
+};
+
 /// Where the lanes of a warp meet.
 struct Warp {
   std::vector<Meeting> meetings;  ///< one for each group of lanes that go different ways
@@ -104,6 +121,9 @@ struct Warp {
   std::array<int, kWarpSize> sources{};
   std::array<std::uint32_t, kWarpSize> results{};  ///< of each lane: it alone reads its own
   std::array<std::array<std::uint32_t, 4>, kWarpSize> registers{};
+  std::array<std::array<std::uint16_t, 8>, kWarpSize>
+      rows{};  ///< of ldmatrix, by the lane that gave the address
+  std::array<WarpOperands, kWarpSize> operands{};
   WaitList waiting;
 };
 
@@ -119,6 +139,20 @@ struct BulkGroup {
   std::vector<std::shared_ptr<BulkStore>> stores;
   bool released = false;  ///< the thread has waited for its reads
 };
+
+/// A cp.async on its way.
+struct AsyncCopy {
+  Thread* issuer = nullptr;
+  Cta* cta = nullptr;
+  std::uint32_t address = 0;
+  std::uint32_t bytes = 0;
+  bool landed = false;          ///< its bytes are there, which nobody may rely on
+  bool tracked = false;         ///< an mbarrier will tell of it
+  bool settled = false;         ///< somebody waited for it, or its mbarrier told of it:
+  std::uint32_t component = 0;  ///< who knows this component
+  std::uint32_t clock = 0;      ///< at this clock may use the bytes
+};
+using AsyncCopies = std::vector<std::shared_ptr<AsyncCopy>>;
 
 /// The accumulator registers of a warpgroup while wgmmas work on them.
 struct Accumulation {
@@ -165,6 +199,10 @@ struct Thread {
   std::vector<std::shared_ptr<BulkStore>> open_stores;  ///< not yet in a group
   std::deque<BulkGroup> groups;
   WaitList store_waiters;  ///< this thread itself, or nobody
+
+  AsyncCopies open_copies;  ///< cp.asyncs not yet in a group
+  std::deque<AsyncCopies> copy_groups;
+  WaitList copy_waiters;  ///< this thread itself, or nobody
 
   std::uint64_t next_operation = 0;  ///< in its warpgroup's log
   std::uint64_t commits = 0;
@@ -230,6 +268,9 @@ struct Cta {
   int live = 0;
   int free_registers = 0;
   int copies_in_flight = 0;  ///< into its shared memory
+  int async_arrivals = 0;    ///< of cp.async.mbarrier.arrive, at its mbarriers, to come
+  std::map<std::uint32_t, std::uint32_t>
+      async_arrival_clocks;  ///< of the last that came, by the mbarrier's component
   std::vector<std::shared_ptr<BulkStore>> unread_stores;
   WaitList waiting_for_registers;
   /// Who read a word since it was last written, and the reader's clock then.
@@ -237,7 +278,7 @@ struct Cta {
     Thread* reader;
     std::uint32_t clock;
   };
-  std::unordered_map<std::uint32_t, std::vector<Reading>> readings;  ///< by number of the word
+  std::vector<std::vector<Reading>> readings;  ///< by number of the word
   struct Arrival {
     const Thread* thread;
     std::uint32_t clock;
@@ -398,6 +439,13 @@ void check_all_is_known(Cta* cta, std::uint32_t granule, std::uint32_t words, co
 /// Forgets how these words were used: they have been written.
 void forget_uses(Cta* cta, std::uint32_t granule, std::uint32_t words);
 
+/// Fails if a cp.async may still write one of these words. does: as the start of a sentence.
+void check_no_cp_async(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does);
+/// Fails if the generic proxy may not overwrite these words now. does: as the start of a sentence.
+void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does);
+/// Fails if the current thread ends too early for its cp.asyncs.
+void check_copies_at_exit();
+
 /// Fails if the async proxy may not touch this granule now.
 void check_async_read(Cta* cta, std::uint32_t granule, const char* reads);
 void check_async_write(Cta* cta, std::uint32_t granule);
@@ -410,6 +458,10 @@ struct Fill {
   std::uint32_t clock;
 };
 Fill next_fill(Cta* cta, std::uint32_t mbarrier);
+/// The current thread announces an arrival that comes later: its place. increments: the pending count, for it.
+SharedPlace mbarrier_expects_arrival(std::uint32_t address, bool increments);
+void mbarrier_async_arrival(Cta* cta, std::uint32_t address);
+BarrierClock& mbarrier_clock(Cta* cta, std::uint32_t address);
 /// Fails unless the async proxy can see an mbarrier there.
 void check_mbarrier_for_async(Cta* cta, std::uint32_t address);
 std::string describe_mbarrier(const Cta& cta, std::uint32_t address);

@@ -1,5 +1,6 @@
-// Sees every load and store of the kernels: the emulated sources are compiled with -fsanitize=thread, which calls one
-// of these functions before each, and nothing of ThreadSanitizer itself is linked.
+// Sees every load and store of the kernels: the emulated sources are compiled with -fsanitize=thread,alignment, which
+// calls one of these functions before each, and another one before each that is misaligned for its type. Nothing of the
+// sanitizers themselves is linked.
 
 #include <fmt/format.h>
 
@@ -74,6 +75,35 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
   }
 }
 
+/// What the compiler says of an access that -fsanitize=alignment has found: of GCC and clang the same.
+struct AccessedType {
+  std::uint16_t kind;
+  std::uint16_t info;
+  char name[1];  ///< in quotes; longer than this
+};
+struct MisalignedAccess {
+  const char* file;
+  std::uint32_t line;
+  std::uint32_t column;
+  const AccessedType* type;
+  std::uint8_t log_alignment;
+  std::uint8_t kind;
+};
+
+void report_misaligned(const MisalignedAccess& misaligned, const void* pointer, const void* pc) {
+  if (current == nullptr) return;
+  current->pc = pc;
+  const Cta* const owner = shared_owner(pointer);
+  const std::string place =
+      owner == nullptr
+          ? fmt::format("{}", pointer)
+          : fmt::format("shared address {:#x}",
+                        kSharedWindow + (static_cast<const unsigned char*>(pointer) - owner->shared));
+  machine.fail(fmt::format("an access to a {} at {}, which is not {}-byte aligned",
+                           static_cast<const char*>(misaligned.type->name), place,
+                           1U << misaligned.log_alignment));
+}
+
 }  // namespace
 
 void note_shared_read(const void* pointer, std::size_t bytes) {
@@ -84,6 +114,7 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
       machine.fail(
           fmt::format("a thread reads shared memory at {:#x} that a TMA copy is still filling", address));
     }
+    check_no_cp_async(granule, index, words, "a thread reads");
     if (!granule.defined) {
       machine.fail(fmt::format("a thread reads shared memory at {:#x} that nobody has written", address));
     }
@@ -105,27 +136,14 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
 
 void note_shared_write(const void* pointer, std::size_t bytes) {
   const std::uint64_t step = machine.tick();
-  for_each_granule(pointer, bytes, [step](Cta* cta, std::uint32_t index, std::uint32_t words) {
+  const auto own = static_cast<std::uint32_t>(current->component);
+  for_each_granule(pointer, bytes, [step, own](Cta* cta, std::uint32_t index, std::uint32_t words) {
     Granule& granule = cta->granules[index];
-    const std::uint32_t address = kSharedWindow + index * kGranuleBytes;
-    if (granule.copies > 0) {
-      machine.fail(
-          fmt::format("a thread writes shared memory at {:#x} that a TMA copy is still filling", address));
-    }
-    if (granule.wgmmas > 0) {
-      machine.fail(fmt::format(
-          "a thread writes shared memory at {:#x} that an unfinished wgmma may still read", address));
-    }
-    if (granule.stores > 0) {
-      machine.fail(
-          fmt::format("a thread writes shared memory at {:#x} that a TMA store may still read: nobody waited "
-                      "for its bulk group",
-                      address));
-    }
-    check_all_is_known(cta, index, words, "a thread writes");
+    check_generic_write(cta, index, words, "a thread writes");
     forget_uses(cta, index, words);
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.words[i] = {current, step, current->clock[current->component]};
+      if ((words >> i & 1) == 0) continue;
+      granule.words[i] = {current, step, own, current->clock[own], WriteKind::Store};
     }
     granule.copy = 0;
     granule.defined = true;
@@ -174,6 +192,10 @@ void __tsan_read_range(void* pointer, unsigned long bytes) {
 void __tsan_write_range(void* pointer, unsigned long bytes) {
   hopper_gemm::emulator::access(pointer, bytes, hopper_gemm::emulator::Access::Write,
                                 __builtin_return_address(0));
+}
+void __ubsan_handle_type_mismatch_v1(void* access, void* pointer) {
+  hopper_gemm::emulator::report_misaligned(*static_cast<hopper_gemm::emulator::MisalignedAccess*>(access),
+                                           pointer, __builtin_return_address(0));
 }
 // Of std::shared_ptr and the like on the host's side of a kernel's file: kernels have no atomics.
 std::int32_t __tsan_atomic32_fetch_add(volatile void* counter, std::int32_t value, int) {

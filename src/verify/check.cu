@@ -1,24 +1,23 @@
-#include <cuda_bf16.h>
 #include <math_constants.h>
 
 #include <cuda/std/cstdint>
 
 #include "hopper_gemm/host_device.hpp"
 #include "verify/check.hpp"
+#include "verify/element.cuh"
 #include "verify/grid_stride.cuh"
 
 namespace hopper_gemm::check {
 
-// Relative error of rounding to bf16's 8 significant bits.
-constexpr double kBf16Rounding = 0x1p-8;
-
-HG_HOST_DEVICE inline bool element_ok(__nv_bfloat16 element, double ref, const CheckRule& rule) {
-  const float value = __bfloat162float(element);
-  if (rule.kind == CheckRule::Kind::Exact) {
-    return value == __bfloat162float(__double2bfloat16(ref));
-  }
+HG_HOST_DEVICE inline bool element_ok(double value, double ref, DataType type, const CheckRule& rule) {
+  if (rule.kind == CheckRule::Kind::Exact) return value == round_to(type, ref);
   // A comparison with NaN is false, so NaN is never inside the bound.
-  return fabs(static_cast<double>(value) - ref) <= kBf16Rounding * fabs(ref) + rule.slack;
+  return fabs(value - ref) <= unit_roundoff(type) * fabs(ref) + rule.slack;
+}
+
+// The element that `ref[i]` is the reference of.
+HG_HOST_DEVICE inline double value_at(const CheckOperands& operands, cuda::std::int64_t i) {
+  return load_element(operands.d, operands.type, i / operands.n * operands.ldd + i % operands.n);
 }
 
 struct Counts {
@@ -30,10 +29,10 @@ struct Counts {
 __global__ void check_kernel(CheckOperands operands, CheckRule rule, Counts* counts) {
   const cuda::std::int64_t size = operands.m * operands.n;
   for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
-    const __nv_bfloat16 element = operands.d[i / operands.n * operands.ldd + i % operands.n];
-    if (element_ok(element, operands.ref[i], rule)) continue;
+    const double value = value_at(operands, i);
+    if (element_ok(value, operands.ref[i], operands.type, rule)) continue;
     atomicAdd(&counts->wrong, 1ULL);
-    if (__hisnan(element)) atomicAdd(&counts->nans, 1ULL);
+    if (isnan(value)) atomicAdd(&counts->nans, 1ULL);
     atomicMin(&counts->first_wrong_index, static_cast<unsigned long long>(i));
   }
 }
@@ -122,29 +121,30 @@ Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaSt
   if (result->ok()) return {};
 
   const auto index = static_cast<std::int64_t>(counts.first_wrong_index);
-  __nv_bfloat16 element;
-  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&element,
-                                     operands.d + index / operands.n * operands.ldd + index % operands.n,
-                                     sizeof(element), cudaMemcpyDeviceToHost));
+  const std::int64_t offset = index / operands.n * operands.ldd + index % operands.n;
+  float element = 0;  // room for any type
+  HG_RETURN_IF_CUDA_ERROR(
+      cudaMemcpy(&element, static_cast<const char*>(operands.d) + offset * size_of(operands.type),
+                 static_cast<std::size_t>(size_of(operands.type)), cudaMemcpyDeviceToHost));
   HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&result->first_wrong_reference, operands.ref + index, sizeof(double),
                                      cudaMemcpyDeviceToHost));
   result->first_wrong_index = index;
-  result->first_wrong_value = __bfloat162float(element);
+  result->first_wrong_value = load_element(&element, operands.type, 0);
   return {};
 }
 
 CheckResult check_host(const CheckOperands& operands, const CheckRule& rule) {
   CheckResult result;
   for (std::int64_t i = 0; i < operands.m * operands.n; ++i) {
-    const __nv_bfloat16 element = operands.d[i / operands.n * operands.ldd + i % operands.n];
-    if (element_ok(element, operands.ref[i], rule)) continue;
+    const double value = value_at(operands, i);
+    if (element_ok(value, operands.ref[i], operands.type, rule)) continue;
     if (result.wrong == 0) {
       result.first_wrong_index = i;
-      result.first_wrong_value = __bfloat162float(element);
+      result.first_wrong_value = value;
       result.first_wrong_reference = operands.ref[i];
     }
     ++result.wrong;
-    if (std::isnan(__bfloat162float(element))) ++result.nans;
+    if (std::isnan(value)) ++result.nans;
   }
   return result;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include <cuda/std/cstdint>
+
+#include "hopper_gemm/data_type.hpp"
 
 #ifndef __CUDACC_RTC__
 #include <cuda_runtime_api.h>
@@ -14,36 +14,38 @@
 
 namespace hopper_gemm {
 
-/// When a bf16 element counts as right. NaN satisfies neither rule.
+/// When an element counts as right. NaN satisfies neither rule.
 struct CheckRule {
   enum class Kind {
-    Exact,   ///< equal to the reference rounded to bf16
-    Bounded  ///< |element - ref| <= 2^-8 |ref| + slack: one rounding to bf16, and `slack` for fp32
-             ///< accumulation
+    Exact,  ///< equal to the reference rounded to the element's type
+    Bounded  ///< |element - ref| <= u |ref| + slack: one rounding to the element's type, whose unit roundoff is u
+             ///< (2^-8 for bf16), and `slack` for fp32 accumulation
   };
   Kind kind = Kind::Exact;
   double slack = 0;
 };
 
-/// A bf16 matrix D and its fp64 reference.
+/// A matrix D and its fp64 reference.
 struct CheckOperands {
-  const __nv_bfloat16* d;  // [m, n], rows ldd elements apart
+  const void* d;  // [m, n], rows ldd elements apart
   cuda::std::int64_t ldd;
   const double* ref;  // [m, n], packed
   cuda::std::int64_t m;
   cuda::std::int64_t n;
+  DataType type = DataType::BFloat16;
 };
 
-/// The 16-bit pattern, a NaN, that poisons outputs before a kernel runs.
+/// The 16-bit pattern, a NaN in bf16 and fp16 and, twice, in fp32, that poisons outputs before a kernel runs.
 inline constexpr cuda::std::uint16_t kPoison = 0xFFFF;
 /// The 16-bit pattern of bytes that no kernel may touch.
 inline constexpr cuda::std::uint16_t kGuard = 0x5AA5;
 
-/// An output matrix D within a larger allocation: everything around its [m, n] elements is guarded.
+/// An output matrix D within a larger allocation: everything around its [m, n] elements is guarded. Counted in units
+/// of 16 bits, of which an element of fp32 has two.
 struct GuardedOutput {
-  cuda::std::uint16_t* allocation;  // device memory of `size` elements
+  cuda::std::uint16_t* allocation;  // device memory of `size` units
   cuda::std::int64_t size;
-  cuda::std::int64_t offset;  // of D's first element
+  cuda::std::int64_t offset;  // of D's first unit
   cuda::std::int64_t m;
   cuda::std::int64_t n;
   cuda::std::int64_t ldd;
@@ -55,7 +57,7 @@ struct CheckResult {
   std::int64_t wrong = 0;              ///< elements that break the rule, NaNs included
   std::int64_t nans = 0;               ///< NaNs among them: in a poisoned output, most likely never written
   std::int64_t first_wrong_index = 0;  ///< row * N + column of the first wrong element, in row-major order
-  float first_wrong_value = 0;
+  double first_wrong_value = 0;
   double first_wrong_reference = 0;
 
   bool ok() const { return wrong == 0; }
@@ -71,10 +73,10 @@ CheckResult check_host(const CheckOperands& operands, const CheckRule& rule);
 /// Fills D with kPoison and the rest of the allocation with kGuard. Enqueued on `stream`.
 Status poison_output(const GuardedOutput& output, cudaStream_t stream);
 
-/// Counts the guard elements that changed. Waits for `stream`.
+/// Counts the guard units that changed. Waits for `stream`.
 Status count_touched_guards(const GuardedOutput& output, cudaStream_t stream, std::int64_t* touched);
 
-/// Counts the elements of the two allocations that differ in any bit; both have the same layout. Waits for
+/// Counts the units of the two allocations that differ in any bit; both have the same layout. Waits for
 /// `stream`.
 Status count_differences(const GuardedOutput& x, const GuardedOutput& y, cudaStream_t stream,
                          std::int64_t* differences);

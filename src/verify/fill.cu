@@ -1,8 +1,8 @@
-#include <cuda_bf16.h>
-
 #include <cuda/std/cstdint>
 
+#include "hopper_gemm/data_type.hpp"
 #include "random.cuh"
+#include "verify/element.cuh"
 #include "verify/fill.hpp"
 #include "verify/grid_stride.cuh"
 
@@ -29,12 +29,12 @@ __device__ float draw(const FillPlan& plan, cuda::std::uint64_t index) {
   return 0.0F;
 }
 
-__global__ void fill_kernel(__nv_bfloat16* data, FillPlan plan) {
+__global__ void fill_kernel(void* data, DataType type, FillPlan plan) {
   const cuda::std::int64_t size = plan.rows * plan.ld;
   for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const bool padding = i % plan.ld >= plan.cols;
     const float value = padding ? nanf("") : draw(plan, static_cast<cuda::std::uint64_t>(i));
-    data[i] = __float2bfloat16_rn(value);
+    store_element(data, type, i, value);
   }
 }
 
@@ -56,10 +56,10 @@ double integer_density(std::int64_t k) {
   return std::min(kMaxDensity, kMaxStandardDeviation / std::sqrt(static_cast<double>(k)));
 }
 
-Status fill_matrix(__nv_bfloat16* data, std::int64_t rows, std::int64_t cols, std::int64_t ld, DataKind kind,
-                   std::uint64_t seed, cudaStream_t stream) {
-  const FillPlan plan = {rows, cols, ld, kind, static_cast<float>(integer_density(cols)), seed};
-  fill_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(data, plan);
+Status fill_matrix(void* data, DataType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                   DataKind kind, double density, std::uint64_t seed, cudaStream_t stream) {
+  const FillPlan plan = {rows, cols, ld, kind, static_cast<float>(density), seed};
+  fill_kernel<<<kGridStrideBlocks, kGridStrideThreads, 0, stream>>>(data, type, plan);
   return cuda_status(cudaGetLastError(), "filling a matrix");
 }
 

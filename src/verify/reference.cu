@@ -1,8 +1,7 @@
-#include <cuda_bf16.h>
-
 #include <cuda/std/cstdint>
 
 #include "hopper_gemm/gemm_args.hpp"
+#include "verify/element.cuh"
 
 namespace hopper_gemm::reference {
 
@@ -11,15 +10,43 @@ constexpr int kThreadTile = 4;  // output rows and columns of a thread
 constexpr int kThreads1d = kTile / kThreadTile;
 constexpr int kBlockK = 16;
 
-__device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const __nv_bfloat16* matrix,
-                          cuda::std::int64_t ld, cuda::std::int64_t row0, int rows, cuda::std::int64_t k0,
-                          int k) {
+// A as [M, K] and B as [N, K], whichever way they lie: element (line, k) is at line * line_stride + k * k_stride.
+struct Operand {
+  const void* data;
+  DataType type;
+  cuda::std::int64_t line_stride;
+  cuda::std::int64_t k_stride;
+};
+
+HG_HOST_DEVICE inline double element_at(const Operand& operand, cuda::std::int64_t line,
+                                        cuda::std::int64_t k) {
+  return load_element(operand.data, operand.type, line * operand.line_stride + k * operand.k_stride);
+}
+
+HG_HOST_DEVICE inline Operand a_of(const GemmArgs& args) { return {args.a, args.input_type, args.lda, 1}; }
+
+HG_HOST_DEVICE inline Operand b_of(const GemmArgs& args) {
+  if (args.b_layout == Layout::RowMajor) return {args.b, args.input_type, 1, args.ldb};
+  return {args.b, args.input_type, args.ldb, 1};
+}
+
+// alpha · sum + beta · C, where what is multiplied by zero is not looked at.
+HG_HOST_DEVICE inline double combine(const GemmArgs& args, double sum, cuda::std::int64_t row,
+                                     cuda::std::int64_t col) {
+  const bool has_product = args.alpha != 0 && args.shape.k != 0;
+  double result = has_product ? static_cast<double>(args.alpha) * sum : 0;
+  if (args.beta != 0) {
+    result += static_cast<double>(args.beta) * load_element(args.c, args.output_type, row * args.ldc + col);
+  }
+  return result;
+}
+
+__device__ void load_tile(double (&tile)[kBlockK][kTile + 1], const Operand& operand,
+                          cuda::std::int64_t line0, int lines, cuda::std::int64_t k0, int k) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kBlockK; i += kThreads1d * kThreads1d) {
-    const cuda::std::int64_t row = row0 + i / kBlockK;
+    const cuda::std::int64_t line = line0 + i / kBlockK;
     const cuda::std::int64_t col = k0 + i % kBlockK;
-    const bool inside = row < rows && col < k;
-    tile[i % kBlockK][i / kBlockK] =
-        inside ? static_cast<double>(__bfloat162float(matrix[row * ld + col])) : 0.0;
+    tile[i % kBlockK][i / kBlockK] = line < lines && col < k ? element_at(operand, line, col) : 0.0;
   }
 }
 
@@ -34,10 +61,13 @@ __global__ void __launch_bounds__(kThreads1d* kThreads1d)
   const int thread_m = static_cast<int>(threadIdx.x) / kThreads1d;
   const int thread_n = static_cast<int>(threadIdx.x) % kThreads1d;
 
+  const Operand a = a_of(args);
+  const Operand b = b_of(args);
+  const int num_k = args.alpha == 0 ? 0 : args.shape.k;
   double sum[kThreadTile][kThreadTile] = {};
-  for (cuda::std::int64_t k0 = 0; k0 < args.shape.k; k0 += kBlockK) {
-    load_tile(tile_a, args.a, args.lda, m0, args.shape.m, k0, args.shape.k);
-    load_tile(tile_b, args.b, args.ldb, n0, args.shape.n, k0, args.shape.k);
+  for (cuda::std::int64_t k0 = 0; k0 < num_k; k0 += kBlockK) {
+    load_tile(tile_a, a, m0, args.shape.m, k0, args.shape.k);
+    load_tile(tile_b, b, n0, args.shape.n, k0, args.shape.k);
     __syncthreads();
     for (int k = 0; k < kBlockK; ++k) {
       for (int i = 0; i < kThreadTile; ++i) {
@@ -52,7 +82,9 @@ __global__ void __launch_bounds__(kThreads1d* kThreads1d)
     for (int j = 0; j < kThreadTile; ++j) {
       const cuda::std::int64_t row = m0 + thread_m + i * kThreads1d;
       const cuda::std::int64_t col = n0 + thread_n + j * kThreads1d;
-      if (row < args.shape.m && col < args.shape.n) ref[row * args.shape.n + col] = sum[i][j];
+      if (row < args.shape.m && col < args.shape.n) {
+        ref[row * args.shape.n + col] = combine(args, sum[i][j], row, col);
+      }
     }
   }
 }
@@ -60,6 +92,9 @@ __global__ void __launch_bounds__(kThreads1d* kThreads1d)
 }  // namespace hopper_gemm::reference
 
 // Host side
+#include <numeric>
+#include <vector>
+
 #include "cuda_check.hpp"
 #include "verify/reference.hpp"
 
@@ -78,6 +113,7 @@ std::int64_t tiles_of(int extent) { return (std::int64_t{extent} + kTile - 1) / 
 Status reference_gemm_device(const GemmArgs& args, double* ref, cudaStream_t stream) {
   const std::int64_t tiles_n = tiles_of(args.shape.n);
   const std::int64_t tiles = tiles_of(args.shape.m) * tiles_n;
+  if (tiles == 0) return {};
   const dim3 grid(kTilesPerGridRow, static_cast<unsigned>((tiles + kTilesPerGridRow - 1) / kTilesPerGridRow));
   reference_kernel<<<grid, kThreads1d * kThreads1d, 0, stream>>>(args, ref, tiles_n, tiles);
   return cuda_status(cudaGetLastError(), "launching the fp64 reference");
@@ -85,14 +121,22 @@ Status reference_gemm_device(const GemmArgs& args, double* ref, cudaStream_t str
 
 void reference_gemm_host(const GemmArgs& args, double* ref) {
   const auto [m, n, k] = args.shape;
+  const std::int64_t num_k = args.alpha == 0 ? 0 : k;
+  const auto unpack = [num_k](const Operand& operand, std::int64_t lines) {
+    std::vector<double> values;
+    values.reserve(static_cast<std::size_t>(lines * num_k));
+    for (std::int64_t line = 0; line < lines; ++line) {
+      for (std::int64_t i = 0; i < num_k; ++i) values.push_back(element_at(operand, line, i));
+    }
+    return values;
+  };
+  const std::vector<double> a = unpack(a_of(args), m);
+  const std::vector<double> b = unpack(b_of(args), n);
   for (std::int64_t row = 0; row < m; ++row) {
     for (std::int64_t col = 0; col < n; ++col) {
-      double sum = 0;
-      for (std::int64_t i = 0; i < k; ++i) {
-        sum += static_cast<double>(__bfloat162float(args.a[row * args.lda + i])) *
-               static_cast<double>(__bfloat162float(args.b[col * args.ldb + i]));
-      }
-      ref[row * n + col] = sum;
+      const double* const a_line = a.data() + row * num_k;
+      const double sum = std::inner_product(a_line, a_line + num_k, b.data() + col * num_k, 0.0);
+      ref[row * n + col] = combine(args, sum, row, col);
     }
   }
 }

@@ -6,9 +6,10 @@
 
 namespace hopper_gemm {
 
-/// The reference product in fp64: ref[M, N] (row-major, packed, device memory) = A · B^T of `args`, whose D
-/// is not used. Products of bf16 values are exact in fp64 and their sums carry 53 bits, so this is the truth
-/// that bf16 results are held against. Any M, N, K ≥ 1 and any leading dimension. Enqueued on `stream`.
+/// The reference in fp64: ref[M, N] (row-major, packed, device memory) = alpha · A · B + beta · C of `args`, whose
+/// D is not used. Products of two inputs are exact in fp64, and their sums carry 53 bits: this is the truth that
+/// results are held against. Any extents, types, layouts and leading
+/// dimensions. Enqueued on `stream`.
 Status reference_gemm_device(const GemmArgs& args, double* ref, cudaStream_t stream);
 
 /// The same on the host, for tests: every pointer of `args`, and `ref`, is host memory.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cmath>
+#include <cstddef>
 #include <memory>
 
 #include "benchmark/cublas_gemm.hpp"
 #include "device_buffer.hpp"
 #include "hopper_gemm/ceil_div.hpp"
+#include "matrix_lines.hpp"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
@@ -22,19 +24,46 @@ constexpr int kNumRuns = 2;
 // Rows of D's pitch that are guarded before and behind D: more than the tallest tile reaches beyond it.
 constexpr std::int64_t kGuardRows = 256;
 
-// Row pitches that TMA accepts, that leave padding behind every row, and that differ from operand to operand.
-std::int64_t padded_pitch(std::int64_t row_elems, int padding_units) {
-  const std::int64_t units = ceil_div(row_elems, std::int64_t{kTmaAlignmentElems});
-  return (units + padding_units) * kTmaAlignmentElems;
+constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
+
+// Pitches that leave padding behind every line, and that differ from operand to operand.
+std::int64_t padded_pitch(std::int64_t line_elems, int padding_units, int remainder) {
+  const std::int64_t units = ceil_div(line_elems, std::int64_t{kTmaAlignmentElems});
+  return (units + padding_units) * kTmaAlignmentElems + remainder;
 }
-std::int64_t lda_of(const GemmShape& shape) { return padded_pitch(shape.k, 1); }
-std::int64_t ldb_of(const GemmShape& shape) { return padded_pitch(shape.k, 2); }
-std::int64_t ldd_of(const GemmShape& shape) { return padded_pitch(shape.n, 1); }
 
-std::int64_t guard_elems(const GemmShape& shape) { return kGuardRows * ldd_of(shape); }
+/// Where an operand lies within a buffer of its own.
+struct Placement {
+  MatrixLines matrix;
+  std::int64_t ld;
+  std::int64_t offset;  // of the first element
+  std::int64_t elems;   // of the buffer
+};
 
-std::int64_t output_allocation_elems(const GemmShape& shape) {
-  return shape.m * ldd_of(shape) + 2 * guard_elems(shape);
+Placement place(MatrixLines matrix, int padding_units, const VerifyOptions& options) {
+  const std::int64_t ld = padded_pitch(matrix.elems, padding_units, options.pitch_remainder);
+  return {matrix, ld, options.offset, matrix.lines * ld + options.offset + kTmaAlignmentElems};
+}
+
+/// All operands of a verification; D is guarded on all sides.
+struct Placements {
+  Placement a;
+  Placement b;
+  Placement c;
+  Placement d;
+
+  Placements(const GemmProblem& problem, const VerifyOptions& options)
+      : a(place(lines_of_a(problem), 1, options)),
+        b(place(lines_of_b(problem), 2, options)),
+        c(place(lines_of_d(problem), 3, options)),
+        d(place(lines_of_d(problem), 1, options)) {
+    d.offset += kGuardRows * d.ld;
+    d.elems += 2 * kGuardRows * d.ld;
+  }
+};
+
+std::int64_t output_elems(const GemmProblem& problem) {
+  return std::int64_t{problem.shape.m} * problem.shape.n;
 }
 
 std::string describe(const CheckResult& result, const GemmShape& shape) {
@@ -46,30 +75,40 @@ std::string describe(const CheckResult& result, const GemmShape& shape) {
 
 class Verification {
  public:
-  Verification(const GemmShape& shape, const VerifyOptions& options) : shape_(shape), options_(options) {}
+  Verification(const GemmProblem& problem, const VerifyOptions& options)
+      : problem_(problem), options_(options), at_(problem, options) {}
 
   Status allocate() {
-    HG_RETURN_IF_ERROR(a_.allocate(shape_.m * lda_of(shape_)));
-    HG_RETURN_IF_ERROR(b_.allocate(shape_.n * ldb_of(shape_)));
-    HG_RETURN_IF_ERROR(ref_.allocate(std::int64_t{shape_.m} * shape_.n));
+    const auto bytes_of = [](const Placement& operand, DataType type) {
+      return operand.elems * size_of(type);
+    };
+    HG_RETURN_IF_ERROR(a_.allocate(bytes_of(at_.a, problem_.input_type)));
+    HG_RETURN_IF_ERROR(b_.allocate(bytes_of(at_.b, problem_.input_type)));
+    HG_RETURN_IF_ERROR(c_.allocate(problem_.beta == 0 ? 0 : bytes_of(at_.c, problem_.output_type)));
+    HG_RETURN_IF_ERROR(ref_.allocate(output_elems(problem_)));
     HG_RETURN_IF_ERROR(cublas_d_.allocate(ref_.size()));
-    for (DeviceBuffer<std::uint16_t>& d : d_) HG_RETURN_IF_ERROR(d.allocate(output_allocation_elems(shape_)));
+    for (DeviceBuffer<std::uint16_t>& d : d_) {
+      HG_RETURN_IF_ERROR(d.allocate(bytes_of(at_.d, problem_.output_type) / kUnitBytes));
+    }
     return {};
   }
 
-  // Fills A and B, computes their product in fp64 and sets the rule that results must keep.
+  // Fills A, B and C, computes the result in fp64 and sets the rule that results must keep.
   Status prepare(DataKind kind) {
-    const GemmArgs args = args_with_output(0);
-    HG_RETURN_IF_ERROR(
-        fill_matrix(a_.data(), shape_.m, shape_.k, args.lda, kind, options_.seed * 2, kStream));
-    HG_RETURN_IF_ERROR(
-        fill_matrix(b_.data(), shape_.n, shape_.k, args.ldb, kind, options_.seed * 2 + 1, kStream));
-    HG_RETURN_IF_ERROR(reference_gemm_device(args, ref_.data(), kStream));
+    const double density = integer_density(problem_.shape.k);
+    const bool uses_product = problem_.alpha != 0;
+    HG_RETURN_IF_ERROR(fill(a_, at_.a, problem_.input_type, kind, density, 0, uses_product));
+    HG_RETURN_IF_ERROR(fill(b_, at_.b, problem_.input_type, kind, density, 1, uses_product));
+    if (problem_.beta != 0) {
+      HG_RETURN_IF_ERROR(fill(c_, at_.c, problem_.output_type, kind, integer_density(1), 2, true));
+    }
     rule_ = CheckRule{};
-    HG_RETURN_IF_ERROR(wait("the fp64 reference"));
-    if (kind == DataKind::Integers) return {};
-    rule_.kind = CheckRule::Kind::Bounded;
-    return find_slack(args);
+    if (kind != DataKind::Integers) {
+      rule_.kind = CheckRule::Kind::Bounded;
+      HG_RETURN_IF_ERROR(find_slack());
+    }
+    HG_RETURN_IF_ERROR(reference_gemm_device(args_with_output(0), ref_.data(), kStream));
+    return wait("the fp64 reference");
   }
 
   // An empty `wrong` means that the target passed.
@@ -77,7 +116,13 @@ class Verification {
     wrong->clear();
     for (int run = 0; run < kNumRuns; ++run) {
       HG_RETURN_IF_ERROR(poison_output(output(run), kStream));
-      if (const Status status = target.launch(args_with_output(run), kStream); !status.ok()) {
+      GemmArgs args = args_with_output(run);
+      if (options_.in_place) {
+        HG_RETURN_IF_ERROR(copy_c_to_d(args));
+        args.c = args.d;
+        args.ldc = args.ldd;
+      }
+      if (const Status status = target.launch(args, kStream); !status.ok()) {
         *wrong = status.message();
         return {};
       }
@@ -89,34 +134,72 @@ class Verification {
         return {};
       }
     }
+    const auto [m, n, k] = problem_.shape;
     const GemmArgs args = args_with_output(0);
-    const CheckOperands operands = {args.d, args.ldd, ref_.data(), shape_.m, shape_.n};
+    const CheckOperands operands = {args.d, args.ldd, ref_.data(), m, n, args.output_type};
     CheckResult result;
     HG_RETURN_IF_ERROR(check_device(operands, rule_, kStream, &result));
     if (!result.ok()) {
-      *wrong = describe(result, shape_);
+      *wrong = describe(result, problem_.shape);
       return {};
     }
     std::int64_t differences = 0;
     HG_RETURN_IF_ERROR(count_differences(output(0), output(1), kStream, &differences));
     if (differences != 0)
-      *wrong = fmt::format("two runs on the same operands differ in {} elements", differences);
+      *wrong = fmt::format("two runs on the same operands differ in {} units of 16 bits", differences);
     return {};
   }
 
  private:
   static constexpr cudaStream_t kStream = nullptr;
 
+  static std::byte* first_of(const DeviceBuffer<std::byte>& buffer, const Placement& operand, DataType type) {
+    return buffer.data() + operand.offset * size_of(type);
+  }
+
+  // used: false for an operand that is multiplied by zero, all of which becomes NaN.
+  Status fill(const DeviceBuffer<std::byte>& buffer, const Placement& operand, DataType type, DataKind kind,
+              double density, std::uint64_t number, bool used) const {
+    return fill_matrix(first_of(buffer, operand, type), type, operand.matrix.lines,
+                       used ? operand.matrix.elems : 0, operand.ld, kind, density, options_.seed * 3 + number,
+                       kStream);
+  }
+
+  // Nothing where beta is 0, and where a matrix of no elements has nothing to copy.
+  Status copy_c_to_d(const GemmArgs& args) const {
+    if (args.beta == 0 || output_elems(problem_) == 0) return {};
+    const auto bytes = [&](std::int64_t elems) {
+      return static_cast<std::size_t>(elems * size_of(args.output_type));
+    };
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy2DAsync(args.d, bytes(args.ldd), args.c, bytes(args.ldc),
+                                              bytes(args.shape.n), static_cast<std::size_t>(args.shape.m),
+                                              cudaMemcpyDeviceToDevice, kStream));
+    return {};
+  }
+
   GuardedOutput output(int run) const {
     const DeviceBuffer<std::uint16_t>& d = d_[static_cast<std::size_t>(run)];
-    return {d.data(), d.size(), guard_elems(shape_), shape_.m, shape_.n, ldd_of(shape_)};
+    const std::int64_t units = size_of(problem_.output_type) / kUnitBytes;
+    return {d.data(),        d.size(), at_.d.offset * units, problem_.shape.m, problem_.shape.n * units,
+            at_.d.ld * units};
   }
 
   GemmArgs args_with_output(int run) const {
     const GuardedOutput d = output(run);
-    return {shape_,    a_.data(),      lda_of(shape_),
-            b_.data(), ldb_of(shape_), std::bit_cast<__nv_bfloat16*>(d.allocation + d.offset),
-            d.ldd};
+    return {.shape = problem_.shape,
+            .a = first_of(a_, at_.a, problem_.input_type),
+            .lda = at_.a.ld,
+            .b = first_of(b_, at_.b, problem_.input_type),
+            .ldb = at_.b.ld,
+            .d = d.allocation + d.offset,
+            .ldd = at_.d.ld,
+            .c = problem_.beta == 0 ? nullptr : first_of(c_, at_.c, problem_.output_type),
+            .ldc = at_.c.ld,
+            .input_type = problem_.input_type,
+            .output_type = problem_.output_type,
+            .b_layout = problem_.b_layout,
+            .alpha = problem_.alpha,
+            .beta = problem_.beta};
   }
 
   Status wait(const std::string& what) const {
@@ -126,35 +209,55 @@ class Verification {
   }
 
   // The slack of fp32 accumulation: twice the worst error of cuBLAS with fp32 output on these operands. Its
-  // own error may be accidentally zero on a few elements, so it counts as at least a few roundings of the
-  // largest result; and a cuBLAS that is further off than one rounding per wgmma K step is itself wrong, and
-  // no measure.
-  Status find_slack(const GemmArgs& args) {
-    double largest = 0;
-    double cublas_error = 0;
-    HG_RETURN_IF_ERROR(cublas_gemm_fp32(args, cublas_d_.data(), shape_.n, options_.timeout_seconds, kStream));
-    HG_RETURN_IF_ERROR(max_abs(ref_.data(), ref_.size(), kStream, &largest));
-    HG_RETURN_IF_ERROR(max_abs_error(cublas_d_.data(), ref_.data(), ref_.size(), kStream, &cublas_error));
+  // own error may be accidentally small, so it counts as at least a few roundings of the largest result; and a
+  // cuBLAS that is further off than one rounding per step of K is itself wrong, and no measure. The tensor cores
+  // add 16 products at a time. Sums of fp32 products are a random walk of K roundings, each of the sum so far,
+  // however they are cut up.
+  Status find_slack() {
     constexpr double kFp32Rounding = 0x1p-23;
-    const double smallest_credible = 4 * kFp32Rounding * largest;
-    const int wgmma_steps = shape_.k / 16;
-    const double largest_credible = (wgmma_steps + 4) * 2 * kFp32Rounding * largest;
-    if (!(cublas_error <= largest_credible)) {
-      return {StatusCode::CudaError,
-              fmt::format(
-                  "cuBLAS with fp32 output is off by {} from the fp64 reference, more than the {} that fp32 "
-                  "accumulation explains: nothing can be verified against it",
-                  cublas_error, largest_credible)};
+    const int k = problem_.shape.k;
+    double largest = 0;
+    double error = 0;
+    if (problem_.alpha != 0 && k > 0 && output_elems(problem_) > 0) {
+      GemmArgs product = args_with_output(0);
+      product.alpha = 1;
+      product.beta = 0;
+      HG_RETURN_IF_ERROR(reference_gemm_device(product, ref_.data(), kStream));
+      HG_RETURN_IF_ERROR(wait("the fp64 reference"));
+      HG_RETURN_IF_ERROR(
+          cublas_gemm_fp32(product, cublas_d_.data(), problem_.shape.n, options_.timeout_seconds, kStream));
+      HG_RETURN_IF_ERROR(max_abs(ref_.data(), ref_.size(), kStream, &largest));
+      HG_RETURN_IF_ERROR(max_abs_error(cublas_d_.data(), ref_.data(), ref_.size(), kStream, &error));
+      const bool tensor_cores = problem_.input_type != DataType::Float32;
+      const double credible_roundings = tensor_cores ? 4 : std::max(4.0, std::sqrt(k) / 4);
+      const int steps = tensor_cores ? k / 16 : k;
+      const double largest_credible = (steps + 4) * 2 * kFp32Rounding * largest;
+      if (!(error <= largest_credible)) {
+        return {
+            StatusCode::CudaError,
+            fmt::format("cuBLAS with fp32 output is off by {} from the fp64 reference, more than the {} that "
+                        "fp32 accumulation explains: nothing can be verified against it",
+                        error, largest_credible)};
+      }
+      error = std::max(error, credible_roundings * kFp32Rounding * largest);
     }
-    rule_.slack = 2 * std::max(cublas_error, smallest_credible);
+    constexpr double kLargestNormal = 8;  // of C's elements, with room
+    const double alpha = std::fabs(static_cast<double>(problem_.alpha));
+    const double beta = std::fabs(static_cast<double>(problem_.beta));
+    rule_.slack = 2 * alpha * error;
+    if (problem_.alpha != 1 || problem_.beta != 0) {
+      rule_.slack += 2 * kFp32Rounding * (alpha * largest + beta * kLargestNormal);
+    }
     return {};
   }
 
-  GemmShape shape_;
+  GemmProblem problem_;
   VerifyOptions options_;
+  Placements at_;
   CheckRule rule_;
-  DeviceBuffer<__nv_bfloat16> a_;
-  DeviceBuffer<__nv_bfloat16> b_;
+  DeviceBuffer<std::byte> a_;
+  DeviceBuffer<std::byte> b_;
+  DeviceBuffer<std::byte> c_;
   DeviceBuffer<double> ref_;
   DeviceBuffer<float> cublas_d_;
   std::array<DeviceBuffer<std::uint16_t>, kNumRuns> d_;
@@ -181,17 +284,18 @@ Status verify_with(Verification& verification, std::span<const VerifyTarget> tar
 
 }  // namespace
 
-std::int64_t verify_required_bytes(const GemmShape& shape) {
-  const std::int64_t operands = (shape.m * lda_of(shape) + shape.n * ldb_of(shape)) * 2;
-  const std::int64_t outputs = kNumRuns * output_allocation_elems(shape) * 2;
-  const std::int64_t references = std::int64_t{shape.m} * shape.n * (sizeof(double) + sizeof(float));
-  return operands + outputs + references;
+std::int64_t verify_required_bytes(const GemmProblem& problem) {
+  const Placements at(problem, {});
+  const std::int64_t inputs = (at.a.elems + at.b.elems) * size_of(problem.input_type);
+  const std::int64_t c = problem.beta == 0 ? 0 : at.c.elems * size_of(problem.output_type);
+  const std::int64_t outputs = kNumRuns * at.d.elems * size_of(problem.output_type);
+  return inputs + c + outputs + output_elems(problem) * std::int64_t{sizeof(double) + sizeof(float)};
 }
 
-Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets,
+Status verify_targets(const GemmProblem& problem, std::span<const VerifyTarget> targets,
                       const VerifyOptions& options, std::vector<VerifyReport>* reports) {
   reports->assign(targets.size(), {.verified = false, .detail = "verification did not come to an end"});
-  auto verification = std::make_unique<Verification>(shape, options);
+  auto verification = std::make_unique<Verification>(problem, options);
   const Status status = verify_with(*verification, targets, options.integers_only, reports);
   // Freeing GPU memory waits for the kernels that may use it: for one that hangs, forever.
   if (status.code() == StatusCode::Timeout) static_cast<void>(verification.release());

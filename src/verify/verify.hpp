@@ -29,22 +29,28 @@ struct VerifyOptions {
   std::uint64_t seed = 0;
   double timeout_seconds = 30;  ///< for each launch; beyond it the kernel is taken to hang
   bool integers_only = false;   ///< leave out the second step, and with it cuBLAS
+  // Where both are 0, operands and their lines are aligned as TMA wants them.
+  int offset = 0;           ///< elements by which operands begin behind a 16-byte boundary
+  int pitch_remainder = 0;  ///< elements by which leading dimensions are more than a multiple of 8
+  /// C is D. Where beta is 0 that makes it the NaN that D is poisoned with; otherwise there is no C then.
+  bool in_place = false;
 };
 
 /// GPU memory that verify_targets allocates, in bytes.
-std::int64_t verify_required_bytes(const GemmShape& shape);
+std::int64_t verify_required_bytes(const GemmProblem& problem);
 
-/// Holds every target against the fp64 product at `shape`, one report per target.
+/// Holds every target against the fp64 result of `problem`, one report per target.
 ///
-/// 1. Sparse integers whose results are exact in bf16: every element must have exactly the right value.
-/// 2. N(0, 1) data: every element within one bf16 rounding plus twice the worst error that cuBLAS makes with
+/// 1. Sparse integers whose results are exact: every element must have exactly the right value, rounded once.
+/// 2. N(0, 1) data: every element within one rounding to its type plus twice the worst error that cuBLAS makes with
 ///    fp32 output on the same operands (which is itself held to a bound).
-/// In both, A, B and D have padded rows, the padding of A and B is NaN, D is poisoned with NaN, everything
-/// around its elements is guarded, and two runs must agree in every bit.
+/// In both, all operands have padded lines, the padding of A, B and C is NaN, and so is all of an operand that is
+/// multiplied by zero; D is poisoned with NaN, everything around its elements is guarded, and two runs must agree
+/// in every bit.
 ///
 /// A wrong target is a report; a Status that is not Ok means that verification itself could not be carried
 /// out, or that a target hangs (Timeout), after which the process must end (see wait_with_watchdog).
-Status verify_targets(const GemmShape& shape, std::span<const VerifyTarget> targets,
+Status verify_targets(const GemmProblem& problem, std::span<const VerifyTarget> targets,
                       const VerifyOptions& options, std::vector<VerifyReport>* reports);
 
 }  // namespace hopper_gemm

@@ -1,99 +1,132 @@
 #include "emulated_gemm.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "emulator/emulator.hpp"
-#include "emulator/number_formats.hpp"
+#include "hopper_gemm/ceil_div.hpp"
+#include "verify/check.hpp"
+#include "verify/element.cuh"
+#include "verify/reference.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
 
-constexpr std::uint16_t kNan = 0x7FC0;
-constexpr std::uint16_t kPattern = 0xFFFF;
-constexpr int kPaddingElems = 8;
-constexpr int kPaddingRows = 2;
+constexpr int kPaddingRows = 2;  // of D
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-constexpr std::int64_t pitch(int row_elems) { return (row_elems + 7) / 8 * 8 + kPaddingElems; }
+/// One of -2 ... 2, which every type holds.
+float draw(std::mt19937* random) { return static_cast<float>((*random)() % 5) - 2; }
 
-constexpr std::size_t elems_of(int rows, int row_elems) {
-  return static_cast<std::size_t>((rows + kPaddingRows) * pitch(row_elems));
-}
-
-__nv_bfloat16* allocate_elems(std::size_t elems) {
-  return static_cast<__nv_bfloat16*>(allocate(elems * sizeof(__nv_bfloat16)));
-}
-
-/// A matrix of -2 … 2, as floats, and as bf16 with NaN around it at `bf16`.
-std::vector<float> fill(int rows, int cols, std::mt19937* random, __nv_bfloat16* bf16) {
-  std::vector<std::uint16_t> bits(elems_of(rows, cols), kNan);
-  std::vector<float> values;
-  for (int row = 0; row < rows; ++row) {
-    for (int col = 0; col < cols; ++col) {
-      values.push_back(static_cast<float>((*random)() % 5) - 2);
-      bits[static_cast<std::size_t>(row * pitch(cols) + col)] = float_to_bf16(values.back());
-    }
-  }
-  std::memcpy(static_cast<void*>(bf16), bits.data(), bits.size() * sizeof(bits[0]));
-  return values;
+/// Where a matrix ends that starts at 0: with its last element, so that whoever reads behind it leaves the allocation.
+std::int64_t matrix_end(const MatrixLines& matrix, std::int64_t ld) {
+  return matrix.lines == 0 || matrix.elems == 0 ? 0 : (matrix.lines - 1) * ld + matrix.elems;
 }
 
 }  // namespace
 
-EmulatedGemm::EmulatedGemm(GemmShape shape) : args_{}, d_elems_(elems_of(shape.m, shape.n)) {
-  free_all();
-  __nv_bfloat16* const a = allocate_elems(elems_of(shape.m, shape.k));
-  __nv_bfloat16* const b = allocate_elems(elems_of(shape.n, shape.k));
-  args_ = {shape, a, pitch(shape.k), b, pitch(shape.k), allocate_elems(d_elems_), pitch(shape.n)};
-  std::mt19937 random;
-  const std::vector<float> a_values = fill(shape.m, shape.k, &random, a);
-  const std::vector<float> b_values = fill(shape.n, shape.k, &random, b);
-  const auto [m, n, k] = shape;
-  std::vector<float> b_transposed(b_values.size());
-  for (std::size_t i = 0; i < b_values.size(); ++i) {
-    const auto row = i / static_cast<std::size_t>(k);
-    const auto col = i % static_cast<std::size_t>(k);
-    b_transposed[col * static_cast<std::size_t>(n) + row] = b_values[i];
-  }
-  std::vector<float> sums(static_cast<std::size_t>(n));
-  for (int row = 0; row < m; ++row) {
-    std::fill(sums.begin(), sums.end(), 0.0F);
-    for (int i = 0; i < k; ++i) {
-      const float factor =
-          a_values[static_cast<std::size_t>(row) * static_cast<std::size_t>(k) + static_cast<std::size_t>(i)];
-      const float* const line = b_transposed.data() + static_cast<std::size_t>(i) * sums.size();
-      for (std::size_t col = 0; col < sums.size(); ++col) sums[col] += factor * line[col];
-    }
-    std::transform(sums.begin(), sums.end(), std::back_inserter(product_), float_to_bf16);
-  }
-  poison();
+std::byte* EmulatedGemm::Operand::first() const { return at(0, 0); }
+
+std::byte* EmulatedGemm::Operand::at(std::int64_t line, std::int64_t elem) const {
+  return static_cast<std::byte*>(memory) + (offset + line * ld + elem) * size_of(type);
 }
 
-void EmulatedGemm::poison() { std::fill_n(reinterpret_cast<std::uint16_t*>(args_.d), d_elems_, kPattern); }
+EmulatedGemm::Operand EmulatedGemm::allocate_operand(const MatrixLines& matrix, DataType type,
+                                                     int padding_units, int padding_rows) const {
+  Operand operand{.type = type, .matrix = matrix, .offset = problem_.offset};
+  const std::int64_t units = ceil_div(matrix.elems, std::int64_t{kTmaAlignmentElems});
+  operand.ld = (units + padding_units) * kTmaAlignmentElems + problem_.pitch_remainder;
+  operand.elems =
+      std::max(operand.offset + matrix_end(matrix, operand.ld) + padding_rows * operand.ld, std::int64_t{1});
+  const auto bytes = static_cast<std::size_t>(operand.elems * size_of(type));
+  operand.memory = allocate(bytes);
+  std::fill_n(static_cast<std::uint16_t*>(operand.memory), bytes / sizeof(std::uint16_t), kGuard);
+  return operand;
+}
+
+EmulatedGemm::EmulatedGemm(const LadderProblem& problem) : problem_(problem) {
+  free_all();
+  const GemmProblem& gemm = problem.problem;
+  std::mt19937 random;
+  // Pitches differ from operand to operand.
+  const auto make_input = [&](const MatrixLines& matrix, DataType type, int padding_units, bool used) {
+    const Operand operand = allocate_operand(matrix, type, padding_units, 0);
+    for (std::int64_t i = 0; i < operand.elems; ++i) store_element(operand.memory, type, i, kNan);
+    for (std::int64_t line = 0; used && line < matrix.lines; ++line) {
+      for (std::int64_t elem = 0; elem < matrix.elems; ++elem) {
+        store_element(operand.at(line, elem), type, 0, draw(&random));
+      }
+    }
+    return operand;
+  };
+  const Operand a = make_input(lines_of_a(gemm), gemm.input_type, 1, gemm.alpha != 0);
+  const Operand b = make_input(lines_of_b(gemm), gemm.input_type, 2, gemm.alpha != 0);
+  d_ = allocate_operand(lines_of_d(gemm), gemm.output_type, 1, kPaddingRows);
+  args_ = {.shape = gemm.shape,
+           .a = a.first(),
+           .lda = a.ld,
+           .b = b.first(),
+           .ldb = b.ld,
+           .d = d_.first(),
+           .ldd = d_.ld,
+           .input_type = gemm.input_type,
+           .output_type = gemm.output_type,
+           .b_layout = gemm.b_layout,
+           .alpha = gemm.alpha,
+           .beta = gemm.beta};
+  if (problem.in_place) {
+    args_.c = d_.first();
+    args_.ldc = d_.ld;
+    const std::int64_t elems = d_.matrix.lines * d_.matrix.elems;
+    for (std::int64_t i = 0; i < elems; ++i) c_values_.push_back(gemm.beta == 0 ? kNan : draw(&random));
+  } else if (gemm.beta != 0) {
+    const Operand c = make_input(lines_of_d(gemm), gemm.output_type, 3, true);
+    args_.c = c.first();
+    args_.ldc = c.ld;
+  }
+  poison();
+  reference_.resize(static_cast<std::size_t>(d_.matrix.lines * d_.matrix.elems));
+  reference_gemm_host(args_, reference_.data());
+}
+
+void EmulatedGemm::poison() {
+  const auto row_bytes = static_cast<std::size_t>(d_.matrix.elems * size_of(d_.type));
+  const auto bytes = static_cast<std::size_t>(d_.elems * size_of(d_.type));
+  std::fill_n(static_cast<std::uint16_t*>(d_.memory), bytes / sizeof(std::uint16_t), kGuard);
+  for (std::int64_t row = 0; row < d_.matrix.lines; ++row) {
+    std::fill_n(d_.at(row, 0), row_bytes, std::byte{0xFF});
+    static_assert(kPoison == 0xFFFF);
+    for (std::int64_t col = 0; problem_.in_place && col < d_.matrix.elems; ++col) {
+      store_element(d_.at(row, col), d_.type, 0,
+                    c_values_[static_cast<std::size_t>(row * d_.matrix.elems + col)]);
+    }
+  }
+}
 
 std::string EmulatedGemm::fault() const {
   const auto [m, n, k] = args_.shape;
-  const auto* const d = reinterpret_cast<const std::uint16_t*>(args_.d);
-  for (std::size_t i = 0; i < d_elems_; ++i) {
-    const auto row = static_cast<std::int64_t>(i) / args_.ldd;
-    const auto col = static_cast<std::int64_t>(i) % args_.ldd;
-    const std::string place = " at [" + std::to_string(row) + ", " + std::to_string(col) + "]: ";
-    if (row >= m || col >= n) {
-      if (d[i] != kPattern) return "wrote outside of D" + place + std::to_string(bf16_to_float(d[i]));
-      continue;
-    }
-    const std::uint16_t expected = product_[static_cast<std::size_t>(row * n + col)];
-    if (d[i] != expected) {
-      return "wrong product" + place + std::to_string(bf16_to_float(d[i])) + ", not " +
-             std::to_string(bf16_to_float(expected));
+  const CheckResult result = check_host({args_.d, args_.ldd, reference_.data(), m, n, d_.type}, {});
+  if (!result.ok()) {
+    return fmt::format("wrong product at [{}, {}]: {}, not {}", result.first_wrong_index / n,
+                       result.first_wrong_index % n, result.first_wrong_value, result.first_wrong_reference);
+  }
+  for (std::int64_t i = 0; i < d_.elems; ++i) {
+    const std::int64_t from_first = i - d_.offset;
+    const std::int64_t row = from_first < 0 ? -1 : from_first / d_.ld;
+    const std::int64_t col = from_first < 0 ? d_.ld + from_first : from_first % d_.ld;
+    if (row >= 0 && row < m && col < n) continue;
+    std::uint16_t units[2] = {kGuard, kGuard};
+    std::memcpy(units, static_cast<const std::byte*>(d_.memory) + i * size_of(d_.type),
+                static_cast<std::size_t>(size_of(d_.type)));
+    if (units[0] != kGuard || units[1] != kGuard) {
+      return fmt::format("wrote outside of D at [{}, {}]: {}", row, col, load_element(d_.memory, d_.type, i));
     }
   }
   return "";
-}
-
-std::string to_string(GemmShape shape) {
-  return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
 }
 
 }  // namespace hopper_gemm::emulator

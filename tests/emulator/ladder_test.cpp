@@ -1,26 +1,34 @@
-// Every version of the ladder on the emulated GPU: whatever its schedule, the product is exact and nothing else is
+// Every version of every ladder on the emulated GPU: whatever its schedule, the product is exact and nothing else is
 // written.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
-#include <memory>
+#include <iterator>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "emulated_gemm.hpp"
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
+#include "tests/ladder_problems.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
 
-constexpr GemmShape kShapes[] = {
+constexpr GemmShape kHopperShapes[] = {
     {1, 8, 8},       {17, 40, 72},   {129, 257, 264}, {200, 264, 72},
     {256, 512, 320}, {384, 256, 64}, {128, 1032, 8},  {520, 776, 328},
 };
-constexpr std::uint64_t kSeeds[] = {1, 2, 3, 4, 5, 6};
+constexpr std::uint64_t kHopperSeeds[] = {1, 2, 3, 4, 5, 6};
+// The others' problems are many, and their warps have less to agree upon.
+constexpr std::uint64_t kSeeds[] = {1, 2};
+constexpr std::uint64_t kConfigSeed = 1;
 constexpr int kSms[] = {2, 4, 6};
 
 // One for the whole run, so that a line of its output is enough to repeat it.
@@ -29,38 +37,78 @@ std::uint64_t fresh_seed() {
   return seed;
 }
 
-using Param = std::tuple<KernelInfo, GemmShape>;
-
-class EmulatedLadder : public testing::TestWithParam<Param> {};
-
-void expect_product(const KernelInfo& kernel, std::uint64_t seed, EmulatedGemm* gemm) {
-  const int sms = kSms[seed % std::size(kSms)];
-  SCOPED_TRACE("seed " + std::to_string(seed) + " on " + std::to_string(sms) + " SMs");
-  configure({.seed = seed, .sms = sms, .trace_path = ""});
+void expect_product(const std::function<Status(const GemmArgs&)>& launch, EmulationOptions options,
+                    EmulatedGemm* gemm) {
+  options.sms = kSms[options.seed % std::size(kSms)];
+  SCOPED_TRACE("seed " + std::to_string(options.seed) + " on " + std::to_string(options.sms) + " SMs");
+  configure(options);
   gemm->poison();
-  const Status status = kernel.launch(gemm->args(), nullptr);
+  const Status status = launch(gemm->args());
   ASSERT_TRUE(status.ok()) << status.message() << '\n' << last_report();
   ASSERT_EQ(gemm->fault(), "");
 }
 
+void expect_products(const KernelInfo& kernel, const LadderProblem& problem,
+                     std::span<const std::uint64_t> seeds) {
+  std::cout << "the fresh seed is " << fresh_seed() << '\n';
+  testing::Test::RecordProperty("fresh_seed", std::to_string(fresh_seed()));
+  EmulatedGemm gemm(problem);
+  const auto launch = [&](const GemmArgs& args) { return kernel.launch(args, nullptr); };
+  for (const std::uint64_t seed : seeds) expect_product(launch, {.seed = seed}, &gemm);
+  expect_product(launch, {.seed = fresh_seed()}, &gemm);
+}
+
+std::span<const KernelInfo> emulated_hopper_kernels() {
+  const std::span<const KernelInfo> kernels = emulated_kernels();
+  const auto end = std::find_if(kernels.begin(), kernels.end(), [](const KernelInfo& kernel) {
+    return kernel.version.find('.') != std::string_view::npos;
+  });
+  return {kernels.begin(), end};
+}
+
+using Param = std::tuple<KernelInfo, GemmShape>;
+
+class EmulatedLadder : public testing::TestWithParam<Param> {};
+
 TEST_P(EmulatedLadder, IsExactAndCleanWhateverTheSchedule) {
   const auto& [kernel, shape] = GetParam();
-  std::cout << "the fresh seed is " << fresh_seed() << '\n';
-  RecordProperty("fresh_seed", std::to_string(fresh_seed()));
-  EmulatedGemm gemm(shape);
-  for (const std::uint64_t seed : kSeeds) expect_product(kernel, seed, &gemm);
-  expect_product(kernel, fresh_seed(), &gemm);
+  expect_products(kernel, {{.shape = shape}}, kHopperSeeds);
 }
 
 std::string param_name(const testing::TestParamInfo<Param>& param) {
-  return std::string(std::get<0>(param.param).name) + "_" + to_string(std::get<1>(param.param));
+  return std::string(std::get<0>(param.param).name) + "_" + test_name(std::get<1>(param.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(AllVersions, EmulatedLadder,
-                         testing::Combine(testing::ValuesIn(emulated_ladder().begin(),
-                                                            emulated_ladder().end()),
-                                          testing::ValuesIn(kShapes)),
+                         testing::Combine(testing::ValuesIn(emulated_hopper_kernels().begin(),
+                                                            emulated_hopper_kernels().end()),
+                                          testing::ValuesIn(kHopperShapes)),
                          param_name);
+
+class EmulatedOtherLadders : public testing::TestWithParam<LadderCase> {};
+
+TEST_P(EmulatedOtherLadders, AreExactAndCleanWhateverTheSchedule) {
+  expect_products(GetParam().kernel, GetParam().problem, kSeeds);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllVersions, EmulatedOtherLadders,
+                         testing::ValuesIn(ladder_cases(emulated_kernels())),
+                         [](const auto& param) { return test_name(param.param); });
+
+class EmulatedConfigs : public testing::TestWithParam<ConfigCase> {};
+
+TEST_P(EmulatedConfigs, AreExactAndClean) {
+  const ConfigCase& test = GetParam();
+  EmulatedGemm gemm(test.problem);
+  const auto launch = [&](const GemmArgs& args) {
+    return test.kernel.tuning->launch(test.config, args, nullptr);
+  };
+  // Of compute capability 8.0, which has room for all of them.
+  expect_product(launch, {.seed = kConfigSeed, .compute_capability = {8, 0}}, &gemm);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllConfigs, EmulatedConfigs, testing::ValuesIn(config_cases(emulated_kernels())),
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace hopper_gemm::emulator

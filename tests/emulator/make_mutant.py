@@ -4,8 +4,8 @@
 usage: make_mutant.py SOURCE_ROOT OUTPUT_FOLDER NAME
        make_mutant.py --list
 
-The mutant's kernel becomes OUTPUT_FOLDER/kernel.cu, and a header that the mistake is in OUTPUT_FOLDER/include/...: an
-include path that comes before the project's. What the emulator says of each mutant is in mutants_test.cpp.
+The mutant's kernel becomes OUTPUT_FOLDER/kernel.cu, and a header that the mistake is in OUTPUT_FOLDER/include/... or
+OUTPUT_FOLDER/src/...: include paths that come before the project's. What the emulator says of each mutant is in mutants_test.cpp.
 --list prints a line for each mutant: its name, its namespace, and the files that it is made from.
 """
 
@@ -19,6 +19,21 @@ V06 = "src/kernels/hopper/v06_ptx_mbarrier.cu"
 V07 = "src/kernels/hopper/v07_cluster_multicast.cu"
 V09 = "src/kernels/hopper/v09_tma_store.cu"
 V11 = "src/kernels/hopper/v11_stmatrix.cu"
+
+AMPERE_V2 = "src/kernels/ampere/v2_cp_async.cu"
+AMPERE_V3 = "src/kernels/ampere/v3_mma_sync.cu"
+AMPERE_V4 = "src/kernels/ampere/v4_swizzle.cu"
+AMPERE_V5 = "src/kernels/ampere/v5_multistage.cu"
+AMPERE_V6 = "tests/emulator/ampere/v6_one_tile.cu"
+V6_GENERAL = "src/kernels/ampere/v6_general.cuh"
+MMA_EPILOGUE = "include/hopper_gemm/mma_epilogue.cuh"
+
+SIMT_V1 = "src/kernels/simt/v1_naive.cu"
+SIMT_V3 = "src/kernels/simt/v3_smem_tiles.cu"
+SIMT_V6 = "src/kernels/simt/v6_vectorized.cu"
+SIMT_V7 = "src/kernels/simt/v7_warp_tiling.cu"
+SIMT_V8 = "src/kernels/simt/v8_cp_async.cu"
+SIMT_GEMM = "src/kernels/simt/simt_gemm.cuh"
 
 EPILOGUE = "include/hopper_gemm/epilogue.cuh"
 PIPELINE = "include/hopper_gemm/pipeline.cuh"
@@ -79,6 +94,26 @@ READER_WAIT = """    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), st
 """
 SCHEDULER_WAIT = ('    watched_wait(ptx::smem_addr(&empty_barrier[state.stage]), state.phase ^ 1, "scheduler", '
                   "state.stage);\n")
+
+COMMIT = "    ptx::cp_async_commit_group();\n"
+WAIT_AND_SYNC = """    ptx::cp_async_wait_group<0>();
+    __syncthreads();
+"""
+LOAD_NEXT = "    if (k_block + 1 < num_k_blocks) load_k_block(k_block + 1);\n"
+LOAD_OF_A = "ptx::ldmatrix(fragments.a[i], ptx::smem_addr(a + swizzled(row, column)));"
+PAIR_OF_B = "fragments.b[j + e / 2][e % 2] = matrices[e];"
+LOAD_AHEAD = "    load_k_block(k_block + Config::kNumStages - 1);\n"
+WAIT_FOR_RING = "    ptx::cp_async_wait_group<Config::kNumStages - 2>();\n    __syncthreads();\n"
+WAIT_FOR_LAST = "  ptx::cp_async_wait_all();\n  __syncthreads();\n"
+INSIDE_ROW = "const int inside = tile_row < rows - row ? tile_row : rows - row - 1;"
+V6_COPIES_NOTHING = "if (shape.k == 0 || output.alpha == 0) {"
+STORE_D_GUARD = "  if (row >= gemm.shape.m || col + offset >= gemm.shape.n) return;\n  float result ="
+SIMT_WAIT = "        copy_async_wait_group<Config::kNumStages - 2>();\n"
+SIMT_SYNC = "        __syncthreads();\n        if (k_block + 1 < num_k_blocks) advance(stage);\n"
+SIMT_TILES_READ = """    // All threads have read the tiles before the next ones replace them.
+    __syncthreads();
+"""
+SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElems == 0;"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
 MUTANTS = {
@@ -266,12 +301,113 @@ MUTANTS = {
     "queue_released_before_it_is_read": (V11, [(TILE_QUEUE, RECEIVE, RECEIVE_TOO_LATE)]),
     "tile_of_the_first_lane_only": (V11, [
         (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.m, 0)", "tile.m")]),
+
+    # The ampere ladder: copies, their groups, and the barriers around them.
+    "ampere_control": (AMPERE_V6, []),
+    "ampere_v2_no_barrier": (AMPERE_V2, [(AMPERE_V2, WAIT_AND_SYNC, "    ptx::cp_async_wait_group<0>();\n")]),
+    "ampere_v2_no_wait": (AMPERE_V2, [(AMPERE_V2, WAIT_AND_SYNC, "    __syncthreads();\n")]),
+    "ampere_v2_wait_after_the_barrier": (AMPERE_V2, [
+        (AMPERE_V2, WAIT_AND_SYNC, "    __syncthreads();\n    ptx::cp_async_wait_group<0>();\n")]),
+    "ampere_v2_no_commit": (AMPERE_V2, [(AMPERE_V2, COMMIT, "")]),
+    "ampere_v2_loads_before_the_barrier": (AMPERE_V2, [
+        (AMPERE_V2, WAIT_AND_SYNC, LOAD_NEXT + "    ptx::cp_async_wait_all();\n    __syncthreads();\n"),
+        (AMPERE_V2, LOAD_NEXT + "\n", "\n")]),
+    "ampere_v2_k_tail_not_filled_with_zeros": (AMPERE_V2, [
+        (AMPERE_V2, "row + tile_row < rows && column + tile_column < columns;", "row + tile_row < rows;")]),
+    "ampere_v2_no_syncwarp_after_staging": (AMPERE_V2, [
+        (AMPERE_V2, "wmma::mem_row_major);\n      __syncwarp();\n", "wmma::mem_row_major);\n")]),
+    "ampere_v3_halves_of_b_swapped": (AMPERE_V3, [
+        (AMPERE_V3, PAIR_OF_B, "fragments.b[j + e / 2][1 - e % 2] = matrices[e];")]),
+    "ampere_v4_swizzle_on_one_side": (AMPERE_V4, [
+        (AMPERE_V4, LOAD_OF_A, LOAD_OF_A.replace("swizzled(row, column)", "row * Config::BLOCK_K + column"))]),
+    "ampere_v4_rows_of_ldmatrix_misaligned": (AMPERE_V4, [
+        (AMPERE_V4, LOAD_OF_A, LOAD_OF_A.replace("swizzled(row, column)", "swizzled(row, column) + 4"))]),
+    "ampere_v5_waits_for_one_group_too_few": (AMPERE_V5, [
+        (AMPERE_V5, WAIT_FOR_RING, WAIT_FOR_RING.replace("kNumStages - 2", "kNumStages - 1"))]),
+    "ampere_v5_no_barrier": (AMPERE_V5, [
+        (AMPERE_V5, WAIT_FOR_RING, WAIT_FOR_RING.replace("    __syncthreads();\n", ""))]),
+    "ampere_v5_no_commit": (AMPERE_V5, [(AMPERE_V5, COMMIT, "")]),
+    "ampere_v5_no_empty_groups_at_the_end": (AMPERE_V5, [
+        (AMPERE_V5, LOAD_AHEAD, "    if (k_block + Config::kNumStages - 1 < num_k_blocks)\n  " + LOAD_AHEAD)]),
+    "ampere_v5_loads_over_the_stage_that_is_read": (AMPERE_V5, [
+        (AMPERE_V5, LOAD_AHEAD, LOAD_AHEAD.replace("kNumStages - 1", "kNumStages"))]),
+    "ampere_v5_exit_before_the_copies": (AMPERE_V5, [(AMPERE_V5, "  ptx::cp_async_wait_all();\n", "")]),
+    "ampere_v6_waits_for_one_group_too_few": (AMPERE_V6, [
+        (V6_GENERAL, WAIT_FOR_RING, WAIT_FOR_RING.replace("kNumStages - 2", "kNumStages - 1"))]),
+    "ampere_v6_no_barrier": (AMPERE_V6, [
+        (V6_GENERAL, WAIT_FOR_RING, WAIT_FOR_RING.replace("    __syncthreads();\n", ""))]),
+    "ampere_v6_no_barrier_before_staging": (AMPERE_V6, [
+        (V6_GENERAL, WAIT_FOR_LAST, "  ptx::cp_async_wait_all();\n")]),
+    "ampere_v6_staging_before_the_last_copies": (AMPERE_V6, [(V6_GENERAL, WAIT_FOR_LAST, "  __syncthreads();\n")]),
+    "ampere_v6_k_tail_not_filled_with_zeros": (AMPERE_V6, [
+        (V6_GENERAL, "left < Config::kCopyElems ? left : Config::kCopyElems", "Config::kCopyElems")]),
+    "ampere_v6_last_k_block_not_first": (AMPERE_V6, [
+        (V6_GENERAL, "(num_k_blocks - 1) * Config::BLOCK_K;", "0 * Config::BLOCK_K;")]),
+    "ampere_v6_loads_below_the_last_row": (AMPERE_V6, [(V6_GENERAL, INSIDE_ROW, "const int inside = tile_row;")]),
+    "ampere_v6_another_stage": (AMPERE_V6, [
+        (V6_GENERAL, "        read_stage = next(read_stage);\n", "")]),
+    "ampere_v6_swizzle_of_wider_rows": (AMPERE_V6, [
+        (V6_GENERAL, "smem.b[0] + swizzled<Config::BLOCK_K>", "smem.b[0] + swizzled<Config::BLOCK_K * 2>")]),
+
+    # Its epilogue: alpha, beta and the edges.
+    "ampere_v6_stores_below_the_last_row": (AMPERE_V6, [
+        (MMA_EPILOGUE, "const int valid = row < shape.m ?", "const int valid = row < shape.m + 1 ?")]),
+    "ampere_v6_stores_behind_the_last_column": (AMPERE_V6, [
+        (MMA_EPILOGUE, "if (2 * i + 1 < valid)", "if (2 * i < valid)")]),
+    "ampere_v6_vectors_whatever_the_address": (AMPERE_V6, [
+        (MMA_EPILOGUE, "return reinterpret_cast<cuda::std::uintptr_t>(pointer) % 16 == 0 && ",
+         "return pointer != nullptr && ")]),
+    "ampere_v6_vectors_whatever_the_pitch": (AMPERE_V6, [
+        (MMA_EPILOGUE, "% 16 == 0 && leading_dimension % kVectorElems == 0;", "% 16 == 0 && leading_dimension > 0;")]),
+    "ampere_v6_reads_c_where_beta_is_0": (AMPERE_V6, [
+        (MMA_EPILOGUE, "if (output.beta != 0) {", "if (output.c != nullptr) {")]),
+    "ampere_v6_c_with_the_pitch_of_d": (AMPERE_V6, [(MMA_EPILOGUE, "row * output.ldc", "row * output.ldd")]),
+    "ampere_v6_multiplies_nan_by_alpha_0": (AMPERE_V6, [(V6_GENERAL, V6_COPIES_NOTHING, "if (shape.k == 0) {")]),
+    "ampere_v6_alpha_for_c_too": (AMPERE_V6, [
+        (MMA_EPILOGUE, "add_chunk(values, output.beta,", "add_chunk(values, output.alpha * output.beta,")]),
+
+    # The simt ladder.
+    "simt_control": (SIMT_V8, []),
+    "simt_v3_reads_before_the_tiles_are_there": (SIMT_V3, [
+        (SIMT_V3, "    __syncthreads();\n\n#pragma unroll", "#pragma unroll")]),
+    "simt_v3_replaces_tiles_that_are_read": (SIMT_V3, [(SIMT_V3, SIMT_TILES_READ, "")]),
+    "simt_v7_replaces_tiles_that_are_read": (SIMT_V7, [(SIMT_V7, SIMT_TILES_READ, "")]),
+    "simt_v8_no_barrier": (SIMT_V8, [
+        (SIMT_V8, SIMT_SYNC, "        if (k_block + 1 < num_k_blocks) advance(stage);\n")]),
+    "simt_v8_waits_for_one_group_too_few": (SIMT_V8, [
+        (SIMT_V8, SIMT_WAIT, SIMT_WAIT.replace("kNumStages - 2", "kNumStages - 1"))]),
+    "simt_v8_no_commit": (SIMT_V8, [
+        (SIMT_V8, "        if (k + 1 == kCopySpan) copy_async_commit_group();\n", "")]),
+    "simt_v8_copies_to_the_stage_that_is_read": (SIMT_V8, [
+        (SIMT_V8, "Stage<Config>* copy_stage = smem.stages + Config::kNumStages - 1;",
+         "Stage<Config>* copy_stage = smem.stages;")]),
+    "simt_v8_reads_the_same_stage_again": (SIMT_V8, [
+        (SIMT_V8, "        if (k_block + 1 < num_k_blocks) advance(stage);\n", "")]),
+    "simt_v8_k_tail_not_filled_with_zeros": (SIMT_V8, [
+        (SIMT_V8, "const bool valid = copy_k + k < first_depth;", "const bool valid = true;")]),
+    "simt_v8_columns_beyond_the_last": (SIMT_V8, [
+        (SIMT_V8, "at_most(first_col + copy_col, gemm.shape.n - kCopyN);", "first_col + copy_col;")]),
+    "simt_v1_stores_below_the_last_row": (SIMT_V1, [
+        (SIMT_GEMM, STORE_D_GUARD, STORE_D_GUARD.replace("row >= gemm.shape.m", "row > gemm.shape.m"))]),
+    "simt_v1_reads_c_where_beta_is_0": (SIMT_V1, [
+        (SIMT_GEMM, "if (gemm.beta != 0) result +=", "if (gemm.c != nullptr) result +=")]),
+    "simt_v1_multiplies_nan_by_alpha_0": (SIMT_V1, [
+        (SIMT_GEMM, "args.alpha != 0 && k != 0", "k != 0")]),
+    "simt_v6_vectors_that_reach_behind_the_row": (SIMT_V6, [
+        (SIMT_GEMM, SIMT_VECTORS, "leading_dimension % kVectorElems == 0 && row_elems > 0;")]),
+    "simt_v6_vectors_whatever_the_pitch": (SIMT_V6, [
+        (SIMT_GEMM, SIMT_VECTORS, "row_elems % kVectorElems == 0;")]),
+    "simt_v6_vectors_whatever_the_address": (SIMT_V6, [
+        (SIMT_GEMM, "std::bit_cast<std::uintptr_t>(matrix) % (kVectorElems * sizeof(float)) == 0 &&",
+         "matrix != nullptr &&")]),
 }
 
 
 def namespace_of(kernel):
-    """v11 for src/kernels/hopper/v11_stmatrix.cu."""
-    return pathlib.PurePath(kernel).name.split("_")[0]
+    """v11 for src/kernels/hopper/v11_stmatrix.cu, ampere::v2 for src/kernels/ampere/v2_cp_async.cu."""
+    path = pathlib.PurePath(kernel)
+    version = path.name.split("_")[0]
+    return version if path.parent.name == "hopper" else f"{path.parent.name}::{version}"
 
 
 def sources_of(kernel, replacements):
@@ -302,7 +438,8 @@ def main():
     root, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     texts = mutate(root, sys.argv[3])
     # A header of an earlier table would go on shadowing the project's.
-    shutil.rmtree(output / "include", ignore_errors=True)
+    for folder in ("include", "src"):
+        shutil.rmtree(output / folder, ignore_errors=True)
     for path, text in texts.items():
         target = output / ("kernel.cu" if path.endswith(".cu") else path)
         target.parent.mkdir(parents=True, exist_ok=True)

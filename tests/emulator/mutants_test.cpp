@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulated_gemm.hpp"
 #include "emulator/emulator.hpp"
 #include "hopper_gemm/status.hpp"
+#include "tests/ladder_problems.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -49,8 +51,19 @@ constexpr char kEndNotOrdered[] =
     "CTA [0-9]+(, which has ended| ends, and no barrier orders that after the arrival of thread [0-9]+ of "
     "CTA)";
 constexpr char kTooManyArrivals[] = "more arrivals in a phase than the mbarrier counts";
-constexpr char kQueueRace[] =
+constexpr char kRace[] =
     "a thread (reads|writes) shared memory at .* (written|read), and no barrier orders the two";
+constexpr char kCopyInFlight[] =
+    "a thread (reads|writes) shared memory at .* that a cp.async of .* is still filling";
+// Whether the copy's own thread has waited when another one looks is luck.
+constexpr char kCopyNotSeen[] =
+    "a thread (reads|writes) shared memory at .* that a cp.async of .* (is still filling|has filled, and no "
+    "barrier after its wait orders the two)";
+constexpr char kCopyOverRead[] =
+    "a cp.async overwrites shared memory at .* has read, and no barrier orders the two";
+constexpr char kCopyOfNothing[] =
+    "a cp.async reads [0-9]+ bytes of global memory at .* outside of every allocation";
+constexpr char kMisalignedVector[] = "an access to a '.*' at .* which is not 16-byte aligned";
 // A stage that is filled again too early: its full barrier may complete two phases while a consumer waits for one.
 constexpr char kOvertaken[] = "deadlock.*consumer.*waits for an mbarrier's phase";
 
@@ -60,8 +73,7 @@ const Mutant kMutants[] = {
      {"deadlock.*producer.*waits for an mbarrier's phase of parity 0: .* 4 of 4 arrivals"}},
     {"consumer_starts_at_wrong_parity",
      {"deadlock.*consumer.*waits for an mbarrier's phase of parity 1", kReadTooEarly, kNeverWritten}},
-    {"parity_never_flips",
-     {kTooManyArrivals, kQueueRace, "deadlock.*waits for an mbarrier's phase of parity 0"}},
+    {"parity_never_flips", {kTooManyArrivals, kRace, "deadlock.*waits for an mbarrier's phase of parity 0"}},
     {"producer_does_not_wait", {kTooManyArrivals, kFilledTooEarly}},
     {"consumer_does_not_wait", {kReadTooEarly, kNeverWritten}},
     {"nothing_announces_the_bytes", {kReadTooEarly, kNeverWritten}},
@@ -157,13 +169,67 @@ const Mutant kMutants[] = {
     {"v04_store_below_the_last_row", {"the kernel writes .* outside of every allocation"}},
     {"v04_store_behind_the_last_column", {kWroteOutside}},
     // The queue of tiles.
-    {"queue_reader_does_not_wait", {kNeverWritten, kQueueRace}},
-    {"queue_writer_does_not_wait", {kQueueRace, "deadlock.*reader of the tile queue"}},
-    {"queue_of_one_reader_too_few", {kQueueRace, "deadlock.*the tile queue"}},
+    {"queue_reader_does_not_wait", {kNeverWritten, kRace}},
+    {"queue_writer_does_not_wait", {kRace, "deadlock.*reader of the tile queue"}},
+    {"queue_of_one_reader_too_few", {kRace, "deadlock.*the tile queue"}},
     {"queue_of_one_reader_too_many", {"deadlock.*scheduler.* 1 of 10 arrivals"}},
-    {"queue_full_before_it_is", {kQueueRace}},
-    {"queue_released_before_it_is_read", {kQueueRace}},
+    {"queue_full_before_it_is", {kRace}},
+    {"queue_released_before_it_is_read", {kRace}},
     {"tile_of_the_first_lane_only", {kWrong}},
+    // The ampere ladder: copies, their groups, and the barriers around them.
+    {"ampere_v2_no_barrier", {kCopyNotSeen}},
+    {"ampere_v2_no_wait", {kCopyInFlight}},
+    {"ampere_v2_wait_after_the_barrier", {kCopyNotSeen}},
+    {"ampere_v2_no_commit", {kCopyInFlight}},
+    {"ampere_v2_loads_before_the_barrier", {kCopyOverRead}},
+    {"ampere_v2_k_tail_not_filled_with_zeros", {kCopyOfNothing, kWrong}},
+    {"ampere_v2_no_syncwarp_after_staging", {kNeverWritten, kRace}},
+    {"ampere_v3_halves_of_b_swapped", {kWrong}},
+    {"ampere_v4_swizzle_on_one_side", {kWrong}},
+    {"ampere_v4_rows_of_ldmatrix_misaligned", {"ldmatrix loads a row at .* not 16-byte aligned"}},
+    {"ampere_v5_waits_for_one_group_too_few", {kCopyInFlight}},
+    {"ampere_v5_no_barrier", {kCopyNotSeen}},
+    {"ampere_v5_no_commit", {kCopyInFlight}},
+    {"ampere_v5_no_empty_groups_at_the_end", {kCopyInFlight}},
+    {"ampere_v5_loads_over_the_stage_that_is_read", {kCopyOverRead, kCopyInFlight}},
+    {"ampere_v5_exit_before_the_copies",
+     {"the thread ends while [0-9]+ cp.asyncs that it has not waited for may still write shared memory"}},
+    {"ampere_v6_waits_for_one_group_too_few", {kCopyInFlight}},
+    {"ampere_v6_no_barrier", {kCopyNotSeen}},
+    {"ampere_v6_no_barrier_before_staging", {kRace, kCopyNotSeen}},
+    {"ampere_v6_staging_before_the_last_copies", {kCopyInFlight}},
+    {"ampere_v6_k_tail_not_filled_with_zeros", {kCopyOfNothing, kWrong}},
+    {"ampere_v6_last_k_block_not_first", {kWrong}},
+    {"ampere_v6_loads_below_the_last_row", {kCopyOfNothing}},
+    {"ampere_v6_another_stage", {kCopyOverRead, kCopyInFlight}},
+    {"ampere_v6_swizzle_of_wider_rows", {kCopyInFlight, kWrong}},
+    // Its epilogue: alpha, beta and the edges.
+    {"ampere_v6_stores_below_the_last_row", {kWroteOutside}},
+    {"ampere_v6_stores_behind_the_last_column", {kWroteOutside}},
+    {"ampere_v6_vectors_whatever_the_address", {kMisalignedVector}},
+    {"ampere_v6_vectors_whatever_the_pitch", {kMisalignedVector}},
+    {"ampere_v6_reads_c_where_beta_is_0", {kWrong}},
+    {"ampere_v6_c_with_the_pitch_of_d", {kWrong}},
+    {"ampere_v6_multiplies_nan_by_alpha_0", {kWrong}},
+    {"ampere_v6_alpha_for_c_too", {kWrong}},
+    // The simt ladder.
+    {"simt_v3_reads_before_the_tiles_are_there", {kNeverWritten, kRace}},
+    {"simt_v3_replaces_tiles_that_are_read", {kRace}},
+    {"simt_v7_replaces_tiles_that_are_read", {kRace}},
+    {"simt_v8_no_barrier", {kCopyNotSeen, kNeverWritten}},
+    {"simt_v8_waits_for_one_group_too_few", {kCopyInFlight}},
+    {"simt_v8_no_commit", {kCopyInFlight}},
+    {"simt_v8_copies_to_the_stage_that_is_read", {kCopyOverRead, kCopyInFlight}},
+    {"simt_v8_reads_the_same_stage_again", {kCopyOverRead, kCopyInFlight}},
+    {"simt_v8_k_tail_not_filled_with_zeros", {kWrong, kCopyOfNothing}},
+    {"simt_v8_columns_beyond_the_last", {kCopyOfNothing}},
+    {"simt_v1_stores_below_the_last_row", {kWroteOutside}},
+    {"simt_v1_reads_c_where_beta_is_0", {kWrong}},
+    {"simt_v1_multiplies_nan_by_alpha_0", {kWrong}},
+    {"simt_v6_vectors_that_reach_behind_the_row",
+     {"the kernel reads [0-9]+ bytes of global memory at .* outside of every allocation"}},
+    {"simt_v6_vectors_whatever_the_pitch", {kMisalignedVector}},
+    {"simt_v6_vectors_whatever_the_address", {kMisalignedVector}},
 };
 
 // The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
@@ -171,6 +237,37 @@ const Mutant kMutants[] = {
 constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 257, 264}, {520, 776, 328}};
 constexpr GemmShape kControlShape = {129, 257, 264};
 constexpr std::uint64_t kControlSeeds = 200;
+constexpr std::uint64_t kGeneralControlSeeds = 20;
+
+/// What kernels without a tensor map have more of to do wrong, with operands as `plain` has them: rows of any
+/// alignment, alpha and beta.
+std::vector<LadderProblem> general_problems(GemmProblem plain) {
+  const auto problem = [&](GemmShape shape, float alpha, float beta) {
+    plain.shape = shape;
+    plain.alpha = alpha;
+    plain.beta = beta;
+    return plain;
+  };
+  return {{.problem = problem({17, 40, 72}, 1, 0)},
+          {.problem = problem({65, 71, 5}, 1, 0)},
+          {.problem = problem({65, 70, 101}, 1, 0), .in_place = true},
+          {.problem = problem({65, 70, 33}, 0, 0)},
+          {.problem = problem({65, 76, 260}, 2, -2)},
+          {.problem = problem({65, 72, 128}, 1, -2), .offset = 1},
+          {.problem = problem({65, 72, 128}, 1, -2), .pitch_remainder = 1}};
+}
+
+/// What a mutant is run on, until its mistake shows.
+std::vector<LadderProblem> problems_of(std::string_view mutant) {
+  if (mutant.starts_with("simt_")) {
+    return general_problems(
+        {.input_type = DataType::Float32, .output_type = DataType::Float32, .b_layout = Layout::RowMajor});
+  }
+  if (mutant.starts_with("ampere_v6_") || mutant == "ampere_control") return general_problems({});
+  std::vector<LadderProblem> problems;
+  for (const GemmShape& shape : kShapes) problems.push_back({{.shape = shape}});
+  return problems;
+}
 constexpr std::uint64_t kSeeds = 5;
 constexpr int kSms = 2;
 
@@ -214,8 +311,8 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
   for (const char* const pattern : mutant.patterns) patterns.push_back(testing::ContainsRegex(pattern));
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     std::string fault;
-    for (const GemmShape& shape : kShapes) {
-      EmulatedGemm gemm(shape);
+    for (const LadderProblem& problem : problems_of(mutant.name)) {
+      EmulatedGemm gemm(problem);
       fault = library.fault(seed, &gemm);
       if (!fault.empty()) break;
     }
@@ -230,14 +327,30 @@ INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
 TEST(MutantsControl, ThePlainKernelPasses) {
   const MutantLibrary library("control");
   ASSERT_TRUE(library.loaded()) << dlerror();
-  EmulatedGemm gemm(kControlShape);
+  EmulatedGemm gemm({{.shape = kControlShape}});
   for (std::uint64_t seed = 0; seed < kControlSeeds; ++seed) {
     ASSERT_EQ(library.fault(seed, &gemm), "") << "seed " << seed;
   }
 }
 
+class MutantsControls : public testing::TestWithParam<const char*> {};
+
+TEST_P(MutantsControls, Pass) {
+  const MutantLibrary library(GetParam());
+  ASSERT_TRUE(library.loaded()) << dlerror();
+  for (const LadderProblem& problem : problems_of(GetParam())) {
+    EmulatedGemm gemm(problem);
+    for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
+      ASSERT_EQ(library.fault(seed, &gemm), "") << test_name(problem) << ", seed " << seed;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Emulator, MutantsControls, testing::Values("ampere_control", "simt_control"),
+                         [](const auto& param) { return std::string(param.param); });
+
 TEST(MutantsTable, HoldsAllThatAreBuilt) {
-  std::vector<std::string> expected = {"control"};
+  std::vector<std::string> expected = {"control", "ampere_control", "simt_control"};
   for (const Mutant& mutant : kMutants) expected.emplace_back(mutant.name);
   std::istringstream list(HG_MUTANTS);
   const std::vector<std::string> built{std::istream_iterator<std::string>(list), {}};

@@ -40,7 +40,7 @@ class CublasBaseline : public ::testing::TestWithParam<Case> {
   void SetUp() override {
     HG_SKIP_WITHOUT_HOPPER();
     const GemmShape shape = GetParam().shape;
-    ld_ = make_leading_dimensions(shape);
+    ld_ = make_leading_dimensions({shape});
     ld_.a += GetParam().extra_pitch;
     ld_.b += GetParam().extra_pitch;
     ld_.d += GetParam().extra_pitch;
@@ -132,7 +132,7 @@ class CublasBaseline : public ::testing::TestWithParam<Case> {
 TEST_P(CublasBaseline, GemmExIsExact) {
   std::unique_ptr<Cublas> cublas;
   ASSERT_TRUE(Cublas::create(&cublas).ok());
-  const Status launched = cublas->gemm_bf16(args_, nullptr);
+  const Status launched = cublas->gemm(args_, nullptr);
   ASSERT_TRUE(launched.ok()) << launched.message();
   ASSERT_TRUE(wait_with_watchdog(nullptr, kTimeoutSeconds).ok());
   expect_bf16_product();
@@ -186,7 +186,7 @@ TEST_P(CublasBaseline, GemmExCanBeCapturedAndSampled) {
   {
     GpuSampler sampler({args_}, stream, nullptr);
     const Status added =
-        sampler.add([&](const GemmArgs& args, cudaStream_t on) { return cublas->gemm_bf16(args, on); });
+        sampler.add([&](const GemmArgs& args, cudaStream_t on) { return cublas->gemm(args, on); });
     ASSERT_TRUE(added.ok()) << added.message();
     Sample sample;
     const Status sampled = sampler.sample(0, Mode::Burst, &sample);

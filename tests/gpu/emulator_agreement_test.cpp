@@ -1,6 +1,5 @@
 // The GPU and the emulated one, on the same operands: where they differ, the GPU is right.
 
-#include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -8,144 +7,207 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ostream>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "benchmark/shapes.hpp"
 #include "device_buffer.hpp"
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
-#include "emulator/number_formats.hpp"
+#include "matrix_lines.hpp"
 #include "registry.hpp"
-#include "require_hopper.hpp"
+#include "require_gpu.hpp"
+#include "tests/ladder_problems.hpp"
+#include "verify/element.cuh"
 #include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {
 
 constexpr GemmShape kAgreementShapes[] = {{256, 512, 320}, {129, 257, 264}, {17, 40, 72}};
+// No multiple of a chunk, and alpha and beta, for those that take them.
+constexpr GemmShape kRaggedShape = {131, 133, 77};
 
-using Param = std::tuple<std::size_t, GemmShape>;  // the kernel's place in the ladder
+/// A kernel by its place among all of them, at one problem.
+struct Agreement {
+  std::size_t place;
+  GemmProblem problem;
+};
 
-std::string param_name(const testing::TestParamInfo<Param>& param) {
-  return std::string(hopper_ladder()[std::get<0>(param.param)].name) + "_" +
-         to_string(std::get<1>(param.param));
+std::string test_name(const Agreement& test) {
+  const KernelInfo& kernel = all_kernels()[test.place];
+  // Names of the Hopper ladder's tests are those from before there was another.
+  if (!is_of_ladder(kernel, "ampere") && !is_of_ladder(kernel, "simt")) {
+    return std::string(kernel.name) + "_" + to_string(test.problem.shape);
+  }
+  return test_name(kernel) + "_" + test_name(LadderProblem{test.problem});
 }
 
-std::vector<__nv_bfloat16> random_matrix(std::int64_t size, bool integers, unsigned seed) {
+void PrintTo(const Agreement& test, std::ostream* out) { *out << test_name(test); }
+
+std::vector<Agreement> agreements() {
+  std::vector<Agreement> tests;
+  for (std::size_t place = 0; place < all_kernels().size(); ++place) {
+    const KernelInfo& kernel = all_kernels()[place];
+    if (kernel.version == "best") continue;  // it runs others
+    const bool is_simt = is_of_ladder(kernel, "simt");
+    // Of the simt ladder one that copies by itself and one by cp.async.
+    if (is_simt && kernel.version != "simt.3" && kernel.version != "simt.8") continue;
+    for (const DataType type : input_types(kernel)) {
+      for (const GemmShape& shape : kAgreementShapes) {
+        tests.push_back({place, plain_problem(kernel, shape, type)});
+      }
+      if (!is_general(kernel)) continue;
+      GemmProblem scaled = plain_problem(kernel, kRaggedShape, type);
+      scaled.alpha = 2;
+      scaled.beta = -2;
+      tests.push_back({place, scaled});
+      if (is_simt) continue;
+      scaled.output_type = DataType::Float32;
+      tests.push_back({place, scaled});
+    }
+  }
+  return tests;
+}
+
+using Bytes = std::vector<std::byte>;
+
+Bytes random_matrix(std::int64_t size, DataType type, bool integers, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  std::vector<__nv_bfloat16> matrix(static_cast<std::size_t>(size));
-  for (__nv_bfloat16& element : matrix) {
+  Bytes matrix(static_cast<std::size_t>(size * size_of(type)));
+  for (std::int64_t i = 0; i < size; ++i) {
     const float value = integers ? static_cast<float>(static_cast<int>(random() % 3) - 1) : normal(random);
-    element = __float2bfloat16(value);
+    store_element(matrix.data(), type, i, value);
   }
   return matrix;
 }
 
-/// A product's operands and its result, packed to the pitches that TMA takes.
+/// A product's operands, packed to the pitches that TMA takes.
 struct Product {
-  GemmShape shape;
+  GemmProblem problem;
   LeadingDimensions pitch;
-  std::vector<__nv_bfloat16> a;
-  std::vector<__nv_bfloat16> b;
+  Bytes a;
+  Bytes b;
+  Bytes c;
 
-  Product(const GemmShape& s, bool integers)
-      : shape(s),
-        pitch(make_leading_dimensions(s)),
-        a(random_matrix(s.m * pitch.a, integers, 1)),
-        b(random_matrix(s.n * pitch.b, integers, 2)) {}
+  Product(const GemmProblem& p, bool integers)
+      : problem(p),
+        pitch(make_leading_dimensions(p)),
+        a(random_matrix(lines_of_a(p).lines * pitch.a, p.input_type, integers, 1)),
+        b(random_matrix(lines_of_b(p).lines * pitch.b, p.input_type, integers, 2)),
+        c(random_matrix(d_size(), p.output_type, integers, 3)) {}
 
-  std::int64_t d_size() const { return shape.m * pitch.d; }
+  std::int64_t d_size() const { return problem.shape.m * pitch.d; }
+
+  GemmArgs args(const void* a_at, const void* b_at, const void* c_at, void* d_at) const {
+    return {.shape = problem.shape,
+            .a = a_at,
+            .lda = pitch.a,
+            .b = b_at,
+            .ldb = pitch.b,
+            .d = d_at,
+            .ldd = pitch.d,
+            .c = c_at,
+            .ldc = pitch.d,
+            .input_type = problem.input_type,
+            .output_type = problem.output_type,
+            .b_layout = problem.b_layout,
+            .alpha = problem.alpha,
+            .beta = problem.beta};
+  }
 };
 
-using Bits = std::vector<std::uint16_t>;
-
-Status run_on_gpu(const KernelInfo& kernel, const Product& product, Bits* d) {
-  DeviceBuffer<__nv_bfloat16> a;
-  DeviceBuffer<__nv_bfloat16> b;
-  DeviceBuffer<__nv_bfloat16> result;
-  HG_RETURN_IF_ERROR(a.allocate(static_cast<std::int64_t>(product.a.size())));
-  HG_RETURN_IF_ERROR(b.allocate(static_cast<std::int64_t>(product.b.size())));
-  HG_RETURN_IF_ERROR(result.allocate(product.d_size()));
-  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(a.data(), product.a.data(), a.size_bytes(), cudaMemcpyHostToDevice));
-  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(b.data(), product.b.data(), b.size_bytes(), cudaMemcpyHostToDevice));
-  HG_RETURN_IF_CUDA_ERROR(cudaMemset(result.data(), 0, result.size_bytes()));
-  const GemmArgs args = {product.shape,   a.data(),      product.pitch.a, b.data(),
-                         product.pitch.b, result.data(), product.pitch.d};
-  HG_RETURN_IF_ERROR(kernel.launch(args, nullptr));
+Status run_on_gpu(const KernelInfo& kernel, const Product& product, Bytes* d) {
+  DeviceBuffer<std::byte> a;
+  DeviceBuffer<std::byte> b;
+  DeviceBuffer<std::byte> c;
+  DeviceBuffer<std::byte> result;
+  const auto copy = [](const Bytes& matrix, DeviceBuffer<std::byte>* buffer) -> Status {
+    HG_RETURN_IF_ERROR(buffer->allocate(static_cast<std::int64_t>(matrix.size())));
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(buffer->data(), matrix.data(), matrix.size(), cudaMemcpyHostToDevice));
+    return {};
+  };
+  HG_RETURN_IF_ERROR(copy(product.a, &a));
+  HG_RETURN_IF_ERROR(copy(product.b, &b));
+  HG_RETURN_IF_ERROR(copy(product.c, &c));
+  d->assign(product.c.size(), std::byte{0});
+  HG_RETURN_IF_ERROR(copy(*d, &result));
+  HG_RETURN_IF_ERROR(kernel.launch(product.args(a.data(), b.data(), c.data(), result.data()), nullptr));
   HG_RETURN_IF_ERROR(wait_with_watchdog(nullptr, 20));
-  d->resize(static_cast<std::size_t>(product.d_size()));
-  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(d->data(), result.data(), result.size_bytes(), cudaMemcpyDeviceToHost));
+  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(d->data(), result.data(), d->size(), cudaMemcpyDeviceToHost));
   return {};
 }
 
-Status run_on_emulator(const KernelInfo& kernel, const Product& product, Bits* d) {
+Status run_on_emulator(const KernelInfo& kernel, const Product& product, Bytes* d) {
   emulator::EmulationOptions options;
   options.seed = 1;
   emulator::configure(options);
-  const auto copy = [](const std::vector<__nv_bfloat16>& matrix) {
-    void* const memory = emulator::allocate(matrix.size() * sizeof(__nv_bfloat16));
-    std::memcpy(memory, matrix.data(), matrix.size() * sizeof(__nv_bfloat16));
-    return static_cast<__nv_bfloat16*>(memory);
+  const auto copy = [](const Bytes& matrix) {
+    void* const memory = emulator::allocate(matrix.size());
+    std::memcpy(memory, matrix.data(), matrix.size());
+    return memory;
   };
-  d->assign(static_cast<std::size_t>(product.d_size()), 0);
-  void* const result = emulator::allocate(d->size() * sizeof(std::uint16_t));
-  const GemmArgs args = {product.shape,   copy(product.a), product.pitch.a,
-                         copy(product.b), product.pitch.b, static_cast<__nv_bfloat16*>(result),
-                         product.pitch.d};
+  d->assign(product.c.size(), std::byte{0});
+  void* const result = copy(*d);
+  const GemmArgs args = product.args(copy(product.a), copy(product.b), copy(product.c), result);
   const Status status = kernel.launch(args, nullptr);
-  std::memcpy(d->data(), result, d->size() * sizeof(std::uint16_t));
+  std::memcpy(d->data(), result, d->size());
   emulator::free_all();
   return status;
 }
 
-class EmulatorAgreement : public testing::TestWithParam<Param> {
+class EmulatorAgreement : public testing::TestWithParam<Agreement> {
  protected:
-  void run(bool integers, Bits* gpu, Bits* emulated) {
-    const auto& [place, shape] = GetParam();
-    const Product product(shape, integers);
-    const Status on_gpu = run_on_gpu(hopper_ladder()[place], product, gpu);
+  void run(bool integers, Bytes* gpu, Bytes* emulated) {
+    const auto& [place, problem] = GetParam();
+    const Product product(problem, integers);
+    const Status on_gpu = run_on_gpu(all_kernels()[place], product, gpu);
     ASSERT_TRUE(on_gpu.ok()) << on_gpu.message();
-    const Status on_emulator = run_on_emulator(emulator::emulated_ladder()[place], product, emulated);
+    const Status on_emulator = run_on_emulator(emulator::emulated_kernels()[place], product, emulated);
     ASSERT_TRUE(on_emulator.ok()) << on_emulator.message();
   }
 };
 
 TEST_P(EmulatorAgreement, InEveryBitOfIntegers) {
-  HG_SKIP_WITHOUT_HOPPER();
-  Bits gpu;
-  Bits emulated;
+  HG_SKIP_UNLESS_IT_RUNS(all_kernels()[GetParam().place]);
+  Bytes gpu;
+  Bytes emulated;
   ASSERT_NO_FATAL_FAILURE(run(true, &gpu, &emulated));
   EXPECT_EQ(gpu, emulated);
 }
 
-// The tensor core cuts off bits where the emulator rounds. Both are then rounded to bf16, mostly to the same.
+// The tensor core cuts off bits where the emulator rounds, and a GPU's fp32 adds products that it has not rounded. All
+// are then rounded to the output's type: to 16 bits mostly to the same, to fp32 seldom.
 TEST_P(EmulatorAgreement, InNearlyAllElementsOfNormalData) {
-  HG_SKIP_WITHOUT_HOPPER();
-  Bits gpu;
-  Bits emulated;
+  HG_SKIP_UNLESS_IT_RUNS(all_kernels()[GetParam().place]);
+  const DataType type = GetParam().problem.output_type;
+  Bytes gpu;
+  Bytes emulated;
   ASSERT_NO_FATAL_FAILURE(run(false, &gpu, &emulated));
+  const std::size_t elements = gpu.size() / static_cast<std::size_t>(size_of(type));
   std::size_t different = 0;
-  for (std::size_t i = 0; i < gpu.size(); ++i) {
-    if (gpu[i] == emulated[i]) continue;
+  for (std::size_t i = 0; i < elements; ++i) {
+    const double x = load_element(gpu.data(), type, static_cast<std::int64_t>(i));
+    const double y = load_element(emulated.data(), type, static_cast<std::int64_t>(i));
+    if (x == y) continue;
     ++different;
-    const float x = emulator::bf16_to_float(gpu[i]);
-    const float y = emulator::bf16_to_float(emulated[i]);
-    // A neighbour in bf16, but for sums that nearly cancel.
-    ASSERT_LE(std::fabs(x - y), std::fabs(x) * 0x1p-7F + 1e-4F) << "element " << i;
+    // A neighbour in the type, but for sums that nearly cancel.
+    ASSERT_LE(std::fabs(x - y), std::fabs(x) * 2 * unit_roundoff(type) + 1e-4) << "element " << i;
   }
   RecordProperty("different_elements", static_cast<int>(different));
-  RecordProperty("elements", static_cast<int>(gpu.size()));
-  EXPECT_LT(different, gpu.size() / 100 + 2);
+  RecordProperty("elements", static_cast<int>(elements));
+  // fp16 has 8 times as many numbers as bf16 to tell sums apart by.
+  const std::size_t most = type == DataType::BFloat16  ? elements / 100
+                           : type == DataType::Float16 ? elements / 50
+                                                       : elements;
+  EXPECT_LT(different, most + 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllVersions, EmulatorAgreement,
-                         testing::Combine(testing::Range(std::size_t{0}, hopper_ladder().size()),
-                                          testing::ValuesIn(kAgreementShapes)),
-                         param_name);
+INSTANTIATE_TEST_SUITE_P(AllVersions, EmulatorAgreement, testing::ValuesIn(agreements()),
+                         [](const auto& param) { return test_name(param.param); });
 
 }  // namespace
 }  // namespace hopper_gemm

@@ -92,9 +92,10 @@ class LaunchSet {
     HG_RETURN_IF_ERROR(b_.allocate(shape.n * ldb));
     HG_RETURN_IF_ERROR(d_.allocate((shape.m + kGuardRows) * ldd));
     HG_RETURN_IF_ERROR(reference_.allocate(d_.size()));
-    HG_RETURN_IF_ERROR(fill_matrix(a_.data(), shape.m, shape.k, lda, DataKind::Normal, 2 * seed, nullptr));
-    HG_RETURN_IF_ERROR(
-        fill_matrix(b_.data(), shape.n, shape.k, ldb, DataKind::Normal, 2 * seed + 1, nullptr));
+    HG_RETURN_IF_ERROR(fill_matrix(a_.data(), DataType::BFloat16, shape.m, shape.k, lda, DataKind::Normal, 1,
+                                   2 * seed, nullptr));
+    HG_RETURN_IF_ERROR(fill_matrix(b_.data(), DataType::BFloat16, shape.n, shape.k, ldb, DataKind::Normal, 1,
+                                   2 * seed + 1, nullptr));
     kernel_ = kernel;
     args_ = {.shape = shape,
              .a = a_.data(),
@@ -250,7 +251,7 @@ class LadderEdgeShapes : public testing::TestWithParam<EdgeParam> {};
 TEST_P(LadderEdgeShapes, MatchesTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto& [kernel, shape] = GetParam();
-  expect_verified(kernel, shape);
+  expect_verified(kernel, {{shape}});
 }
 
 // For compute-sanitizer's racecheck, which crashes in kernels of cuBLAS.
@@ -258,7 +259,7 @@ TEST_P(LadderEdgeShapes, IsExactOnIntegersWithoutCublas) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto& [kernel, shape] = GetParam();
   constexpr bool kIntegersOnly = true;
-  expect_verified(kernel, shape, kIntegersOnly);
+  expect_verified(kernel, {{shape}}, kIntegersOnly);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllVersions, LadderEdgeShapes,

@@ -33,8 +33,8 @@ Launch with_element(int row, int col, float value) {
   return [=](const GemmArgs& args, cudaStream_t stream) -> Status {
     HG_RETURN_IF_ERROR(launch_correct(args, stream));
     const __nv_bfloat16 element = __float2bfloat16(value);
-    HG_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(args.d + row * args.ldd + col, &element, sizeof(element),
-                                            cudaMemcpyHostToDevice, stream));
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(args.d_as<__nv_bfloat16>() + row * args.ldd + col, &element,
+                                            sizeof(element), cudaMemcpyHostToDevice, stream));
     return {};
   };
 }
@@ -42,7 +42,7 @@ Launch with_element(int row, int col, float value) {
 VerifyReport verify(const Launch& launch) {
   const std::vector<VerifyTarget> targets = {{"target", launch}};
   std::vector<VerifyReport> reports;
-  const Status status = verify_targets(kShape, targets, {.seed = 7, .timeout_seconds = 20}, &reports);
+  const Status status = verify_targets({kShape}, targets, {.seed = 7, .timeout_seconds = 20}, &reports);
   EXPECT_TRUE(status.ok()) << status.message();
   return reports.at(0);
 }
@@ -123,9 +123,11 @@ TEST(Verify, CatchesAnElementThatIsOnlyInaccurate) {
     HG_RETURN_IF_ERROR(launch_correct(args, stream));
     if (++runs <= kRunsOnIntegers) return {};
     __nv_bfloat16 element;
-    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&element, args.d + 7, sizeof(element), cudaMemcpyDeviceToHost));
+    HG_RETURN_IF_CUDA_ERROR(
+        cudaMemcpy(&element, args.d_as<__nv_bfloat16>() + 7, sizeof(element), cudaMemcpyDeviceToHost));
     element = __float2bfloat16(__bfloat162float(element) * (1 + 0x1p-6F));
-    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(args.d + 7, &element, sizeof(element), cudaMemcpyHostToDevice));
+    HG_RETURN_IF_CUDA_ERROR(
+        cudaMemcpy(args.d_as<__nv_bfloat16>() + 7, &element, sizeof(element), cudaMemcpyHostToDevice));
     return {};
   };
   expect_caught(inaccurate, "normal data: 1 of 9216 elements are wrong (0 NaN); the first, D[0, 7]");
@@ -139,7 +141,7 @@ TEST(Verify, CatchesRunsThatDiffer) {
         ++runs;
         return runs % 2 == 1 ? launch_correct(args, stream) : with_element(0, 0, 77)(args, stream);
       },
-      "two runs on the same operands differ in 1 elements");
+      "two runs on the same operands differ in 1 units of 16 bits");
 }
 
 TEST(Verify, ReportsALaunchThatFails) {
@@ -157,8 +159,12 @@ TEST(Reference, DeviceMatchesHost) {
   ASSERT_TRUE(a.allocate(kOdd.m * kPitch).ok());
   ASSERT_TRUE(b.allocate(kOdd.n * kPitch).ok());
   ASSERT_TRUE(ref.allocate(kOdd.m * kOdd.n).ok());
-  ASSERT_TRUE(fill_matrix(a.data(), kOdd.m, kOdd.k, kPitch, DataKind::Integers, 1, nullptr).ok());
-  ASSERT_TRUE(fill_matrix(b.data(), kOdd.n, kOdd.k, kPitch, DataKind::Integers, 2, nullptr).ok());
+  ASSERT_TRUE(fill_matrix(a.data(), DataType::BFloat16, kOdd.m, kOdd.k, kPitch, DataKind::Integers,
+                          integer_density(kOdd.k), 1, nullptr)
+                  .ok());
+  ASSERT_TRUE(fill_matrix(b.data(), DataType::BFloat16, kOdd.n, kOdd.k, kPitch, DataKind::Integers,
+                          integer_density(kOdd.k), 2, nullptr)
+                  .ok());
   const GemmArgs device_args = {kOdd, a.data(), kPitch, b.data(), kPitch, nullptr, 0};
   ASSERT_TRUE(reference_gemm_device(device_args, ref.data(), nullptr).ok());
 
@@ -199,7 +205,9 @@ TEST(Fill, IntegersAreSparseSignsAndPaddingIsNan) {
   constexpr std::int64_t kPitch = 4104;
   DeviceBuffer<__nv_bfloat16> data;
   ASSERT_TRUE(data.allocate(kRows * kPitch).ok());
-  ASSERT_TRUE(fill_matrix(data.data(), kRows, kCols, kPitch, DataKind::Integers, 3, nullptr).ok());
+  ASSERT_TRUE(fill_matrix(data.data(), DataType::BFloat16, kRows, kCols, kPitch, DataKind::Integers,
+                          integer_density(kCols), 3, nullptr)
+                  .ok());
   std::vector<__nv_bfloat16> host(static_cast<std::size_t>(data.size()));
   ASSERT_EQ(cudaMemcpy(host.data(), data.data(), data.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
   double nonzero = 0;

@@ -3,6 +3,10 @@
 
 #include_next <cuda_runtime_api.h>
 
+#include <vector_functions.h>
+
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -57,9 +61,33 @@ inline int __shfl_sync(unsigned mask, int value, int source_lane) {
   return static_cast<int>(::hopper_gemm::emulator::shuffle(mask, static_cast<unsigned>(value), source_lane));
 }
 [[noreturn]] inline void __trap() { ::hopper_gemm::emulator::trap("__trap() was called"); }
-/// The hint is one for the cache.
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
+// Ordinary loads and stores: the hints are for caches.
+template <typename T>
+T __ldg(const T* source) {
+  return *source;
+}
+template <typename T>
+T __ldca(const T* source) {
+  return *source;
+}
+template <typename T>
+T __ldcg(const T* source) {
+  return *source;
+}
+template <typename T>
+T __ldcs(const T* source) {
+  return *source;
+}
 template <typename T>
 void __stcs(T* destination, T value) {
+  *destination = value;
+}
+template <typename T>
+void __stcg(T* destination, T value) {
   *destination = value;
 }
 
@@ -78,6 +106,10 @@ inline cudaError_t stream_query(cudaStream_t) { return cudaSuccess; }
 
 inline cudaError_t get_device_count(int* devices) {
   *devices = 1;
+  return cudaSuccess;
+}
+inline cudaError_t get_device(int* device) {
+  *device = 0;
   return cudaSuccess;
 }
 inline cudaError_t device_get_attribute(int* value, cudaDeviceAttr attribute, int) {
@@ -139,6 +171,7 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaDeviceSynchronize ::hopper_gemm::emulator::runtime::synchronize
 #define cudaStreamQuery ::hopper_gemm::emulator::runtime::stream_query
 #define cudaGetDeviceCount ::hopper_gemm::emulator::runtime::get_device_count
+#define cudaGetDevice ::hopper_gemm::emulator::runtime::get_device
 #define cudaDeviceGetAttribute ::hopper_gemm::emulator::runtime::device_get_attribute
 #define cudaMalloc ::hopper_gemm::emulator::runtime::malloc
 #define cudaMallocManaged ::hopper_gemm::emulator::runtime::malloc

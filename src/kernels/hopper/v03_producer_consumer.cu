@@ -145,7 +145,7 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
       make_tensor_map_2d("B", args.b, n, k, args.ldb, Config::BLOCK_N, Config::BLOCK_K, &tensor_map_b));
   const dim3 grid = tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
   return launch_kernel(gemm_kernel, grid, Config::kNumThreads, sizeof(SharedStorage), stream, tensor_map_a,
-                       tensor_map_b, args.d, args.ldd, args.shape);
+                       tensor_map_b, args.d_as<__nv_bfloat16>(), args.ldd, args.shape);
 }
 
 }  // namespace hopper_gemm::v03

@@ -160,8 +160,8 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
       max_active_clusters(gemm_kernel, 1, Config::kNumThreads, sizeof(SharedStorage), &num_ctas));
   const TileGrid grid = make_tile_grid(args.shape, Config::BLOCK_M, Config::BLOCK_N);
   return launch_persistent(gemm_kernel, grid.num_tiles(), num_ctas, 1, Config::kNumThreads,
-                           sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b, args.d, args.ldd,
-                           args.shape);
+                           sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b,
+                           args.d_as<__nv_bfloat16>(), args.ldd, args.shape);
 }
 
 }  // namespace hopper_gemm::v05

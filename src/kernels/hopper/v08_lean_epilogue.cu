@@ -176,7 +176,7 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
   const TileGrid grid = make_tile_grid(args.shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
   return launch_persistent(gemm_kernel, grid.num_tiles(), num_clusters, Config::kClusterM,
                            Config::kNumThreads, sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b,
-                           args.d, args.ldd, args.shape);
+                           args.d_as<__nv_bfloat16>(), args.ldd, args.shape);
 }
 
 }  // namespace hopper_gemm::v08

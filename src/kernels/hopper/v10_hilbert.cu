@@ -229,8 +229,9 @@ Status launch(const GemmArgs& args, cudaStream_t stream) {
   const TileGrid grid = make_tile_grid(args.shape, Config::kClusterM * Config::BLOCK_M, Config::BLOCK_N);
   const int workers = even_waves(grid.num_tiles(), std::min(num_clusters, ClusterPositions::kMaxClusters));
   return launch_persistent(gemm_kernel, grid.num_tiles(), workers, Config::kClusterM, Config::kNumThreads,
-                           sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b, tensor_map_d, args.d,
-                           args.ldd, args.shape, positions_by_gpc(known_cluster_placement(), workers));
+                           sizeof(SharedStorage), stream, tensor_map_a, tensor_map_b, tensor_map_d,
+                           args.d_as<__nv_bfloat16>(), args.ldd, args.shape,
+                           positions_by_gpc(known_cluster_placement(), workers));
 }
 
 }  // namespace hopper_gemm::v10

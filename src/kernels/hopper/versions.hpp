@@ -1,15 +1,8 @@
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include "kernels/declare_version.hpp"
 
-#include "hopper_gemm/gemm_args.hpp"
-
-// Every rung's two host functions; the kernels themselves are private to their files.
-#define HG_DECLARE_VERSION(version)                         \
-  namespace hopper_gemm::version {                          \
-  Status can_implement(const GemmArgs& args);               \
-  Status launch(const GemmArgs& args, cudaStream_t stream); \
-  }
+namespace hopper_gemm {
 
 HG_DECLARE_VERSION(v01)
 HG_DECLARE_VERSION(v02)
@@ -23,4 +16,4 @@ HG_DECLARE_VERSION(v09)
 HG_DECLARE_VERSION(v10)
 HG_DECLARE_VERSION(v11)
 
-#undef HG_DECLARE_VERSION
+}  // namespace hopper_gemm

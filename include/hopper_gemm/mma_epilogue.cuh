@@ -1,0 +1,224 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+
+#include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/host_device.hpp"
+
+namespace hopper_gemm {
+
+/// Elements of a row that a thread stores together: 16 bytes of bf16 or fp16.
+inline constexpr int kChunkElems = 8;
+
+/// A pair of neighbours in a row of D, of type `T`.
+template <typename T>
+struct PairOf;
+template <>
+struct PairOf<__nv_bfloat16> {
+  using Type = __nv_bfloat162;
+};
+template <>
+struct PairOf<__half> {
+  using Type = __half2;
+};
+template <>
+struct PairOf<float> {
+  using Type = float2;
+};
+
+/// Two floats rounded to `T`.
+template <typename T>
+__device__ __forceinline__ typename PairOf<T>::Type round_pair(float first, float second);
+template <>
+__device__ __forceinline__ __nv_bfloat162 round_pair<__nv_bfloat16>(float first, float second) {
+  return __floats2bfloat162_rn(first, second);
+}
+template <>
+__device__ __forceinline__ __half2 round_pair<__half>(float first, float second) {
+  return __floats2half2_rn(first, second);
+}
+template <>
+__device__ __forceinline__ float2 round_pair<float>(float first, float second) {
+  return float2{first, second};
+}
+
+/// Rounds kChunkElems neighbours to `T` and stores the first `valid` of them (none if negative). aligned: d is
+/// 16-byte aligned.
+template <typename T>
+__device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], T* d, int valid,
+                                            bool aligned) {
+  using Pair = typename PairOf<T>::Type;
+  constexpr int kPairs = kChunkElems / 2;
+  struct alignas(16) Chunk {
+    Pair pairs[kPairs];
+  } chunk;
+#pragma unroll
+  for (int i = 0; i < kPairs; ++i) chunk.pairs[i] = round_pair<T>(values[2 * i], values[2 * i + 1]);
+  if (aligned && valid >= kChunkElems) {
+    constexpr int kVectors = sizeof(Chunk) / sizeof(uint4);
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      reinterpret_cast<uint4*>(d)[i] = reinterpret_cast<const uint4*>(&chunk)[i];
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kPairs; ++i) {
+    if (2 * i < valid) d[2 * i] = chunk.pairs[i].x;
+    if (2 * i + 1 < valid) d[2 * i + 1] = chunk.pairs[i].y;
+  }
+}
+
+/// Adds beta * c to the first `valid` of the values (none if negative); the others of c are not read. aligned: c
+/// is 16-byte aligned.
+template <typename T>
+__device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float beta, const T* c, int valid,
+                                          bool aligned) {
+  struct alignas(16) Chunk {
+    T elements[kChunkElems];
+  } chunk;
+  if (aligned && valid >= kChunkElems) {
+    constexpr int kVectors = sizeof(Chunk) / sizeof(uint4);
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      reinterpret_cast<uint4*>(&chunk)[i] = reinterpret_cast<const uint4*>(c)[i];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kChunkElems; ++i) chunk.elements[i] = i < valid ? c[i] : T(0.0F);
+  }
+#pragma unroll
+  for (int i = 0; i < kChunkElems; ++i) values[i] += beta * static_cast<float>(chunk.elements[i]);
+}
+
+/// Rounds a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to `T` and stores
+/// them to row-major D.
+///
+/// Lane t holds of each tile two neighbours in row t / 4 and two in the row 8 below (PTX ISA "Matrix Fragments for
+/// mma.m16n8k16"), so every store is a pair and four lanes write 16 contiguous bytes of 16-bit elements.
+///
+/// d: aligned to a pair, ldd even, in elements. m0, n0: where the tiles start in D; n0 is even. Elements outside
+/// [shape.m, shape.n] are not written. Threads: the whole warp.
+template <int kMmaTilesM, int kMmaTilesN, typename T>
+__device__ __forceinline__ void store_mma_accumulators(const float (&accum)[kMmaTilesM][kMmaTilesN][4], T* d,
+                                                       cuda::std::int64_t ldd, int m0, int n0,
+                                                       GemmShape shape, int lane) {
+  using Pair = typename PairOf<T>::Type;
+#pragma unroll
+  for (int tile_m = 0; tile_m < kMmaTilesM; ++tile_m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = m0 + tile_m * 16 + half * 8 + lane / 4;
+      if (row >= shape.m) continue;
+      T* const d_row = d + row * ldd;
+#pragma unroll
+      for (int tile_n = 0; tile_n < kMmaTilesN; ++tile_n) {
+        const int column = n0 + tile_n * 8 + lane % 4 * 2;
+        const float* const values = accum[tile_m][tile_n] + half * 2;
+        const Pair pair = round_pair<T>(values[0], values[1]);
+        if (column + 1 < shape.n) {
+          *reinterpret_cast<Pair*>(d_row + column) = pair;
+        } else if (column < shape.n) {
+          d_row[column] = pair.x;
+        }
+      }
+    }
+  }
+}
+
+/// The part of a GEMM that its epilogue needs: D = alpha * product + beta * C, rounded to `type`.
+struct GemmOutput {
+  void* d;  // [M, N] row-major
+  cuda::std::int64_t ldd;
+  const void* c;  // [M, N] row-major; not read where beta is 0
+  cuda::std::int64_t ldc;
+  DataType type;  // of C and D
+  float alpha;
+  float beta;
+};
+
+/// A chunk of D from `product`, at row, column; column is a multiple of kChunkElems and may lie beyond the edge.
+template <typename T>
+__device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunkElems],
+                                                   const GemmOutput& output, int row, int column,
+                                                   GemmShape shape) {
+  // Alignments are the launch's: all its threads take the same way but for the last columns.
+  constexpr cuda::std::int64_t kVectorElems = 16 / int{sizeof(T)};
+  const auto aligned = [](const void* pointer, cuda::std::int64_t leading_dimension) {
+    return reinterpret_cast<cuda::std::uintptr_t>(pointer) % 16 == 0 && leading_dimension % kVectorElems == 0;
+  };
+  const int valid = row < shape.m ? shape.n - column : 0;
+  float values[kChunkElems];
+#pragma unroll
+  for (int i = 0; i < kChunkElems; ++i) values[i] = output.alpha * product[i];
+  if (output.beta != 0) {
+    add_chunk(values, output.beta, static_cast<const T*>(output.c) + row * output.ldc + column, valid,
+              aligned(output.c, output.ldc));
+  }
+  store_chunk(values, static_cast<T*>(output.d) + row * output.ldd + column, valid,
+              aligned(output.d, output.ldd));
+}
+
+/// Floats between the rows of the staging buffer below: eight more than needed, so that the four rows that half a
+/// warp writes at a time lie in different banks.
+HG_HOST_DEVICE constexpr int staging_pitch(int columns) { return columns + 8; }
+
+/// Floats of shared memory that store_scaled_accumulators() takes for each warp.
+HG_HOST_DEVICE constexpr int staging_elems(int columns) { return 16 * staging_pitch(columns); }
+
+/// Scales a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, adds beta * C, rounds
+/// and stores to row-major D, sixteen rows at a time through shared memory: lanes hold pairs and should store chunks.
+///
+/// C and D may have any alignment and leading dimension; vectors of 16 bytes are used where these allow. staging:
+/// staging_elems(kMmaTilesN * 8) floats of the warp's own, 16-byte aligned. m0, n0: where the tiles start in D; n0
+/// is a multiple of 8. Elements outside [shape.m, shape.n] are neither read nor written. Threads: the whole warp.
+template <int kMmaTilesM, int kMmaTilesN>
+__device__ __forceinline__ void store_scaled_accumulators(const float (&accum)[kMmaTilesM][kMmaTilesN][4],
+                                                          float* staging, const GemmOutput& output, int m0,
+                                                          int n0, GemmShape shape, int lane) {
+  constexpr int kPitch = staging_pitch(kMmaTilesN * 8);
+  constexpr int kLanesPerRow = kMmaTilesN;  // a chunk is as wide as a tile
+  constexpr int kRowsPerPass = kWarpThreads / kLanesPerRow;
+  float* const pair_of_lane = staging + lane / 4 * kPitch + lane % 4 * 2;
+  const int chunk_row = lane / kLanesPerRow;
+  const int chunk_column = lane % kLanesPerRow * kChunkElems;
+  // Chunks are 32 bytes, so lanes four apart would meet in the same banks: they read their halves in another order.
+  const int first_half = lane / 4 % 2 * 4;
+#pragma unroll
+  for (int tile_m = 0; tile_m < kMmaTilesM; ++tile_m) {
+    __syncwarp();
+#pragma unroll
+    for (int tile_n = 0; tile_n < kMmaTilesN; ++tile_n) {
+      const float(&values)[4] = accum[tile_m][tile_n];
+      float* const pair = pair_of_lane + tile_n * 8;
+      *reinterpret_cast<float2*>(pair) = float2{values[0], values[1]};
+      *reinterpret_cast<float2*>(pair + 8 * kPitch) = float2{values[2], values[3]};
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (int row = chunk_row; row < 16; row += kRowsPerPass) {
+      const float* const chunk = staging + row * kPitch + chunk_column;
+      const float4 one = *reinterpret_cast<const float4*>(chunk + first_half);
+      const float4 other = *reinterpret_cast<const float4*>(chunk + (first_half ^ 4));
+      const float4 low = first_half == 0 ? one : other;
+      const float4 high = first_half == 0 ? other : one;
+      const float product[kChunkElems] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+      const int d_row = m0 + tile_m * 16 + row;
+      const int d_column = n0 + chunk_column;
+      switch (output.type) {
+        case DataType::BFloat16:
+          store_scaled_chunk<__nv_bfloat16>(product, output, d_row, d_column, shape);
+          break;
+        case DataType::Float16: store_scaled_chunk<__half>(product, output, d_row, d_column, shape); break;
+        case DataType::Float32: store_scaled_chunk<float>(product, output, d_row, d_column, shape); break;
+      }
+    }
+  }
+}
+
+}  // namespace hopper_gemm

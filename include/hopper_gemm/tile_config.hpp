@@ -1,0 +1,23 @@
+#pragma once
+
+#include "hopper_gemm/host_device.hpp"
+
+namespace hopper_gemm {
+
+/// A point of a kernel's tuning space: how one CTA's tile is cut up. All in elements but the stages and the band.
+/// Which points a kernel can be compiled for is its own business: see fault_of() beside it.
+struct TileConfig {
+  int block_m;  ///< of D, one CTA
+  int block_n;
+  int block_k;  ///< of A and B, one stage of shared memory
+  int warp_m;   ///< of D, one warp
+  int warp_n;
+  int thread_m;  ///< of D, one thread at a time; 0 where an instruction decides that
+  int thread_n;
+  int stages;
+  int band_m;  ///< rows of tiles that the grid walks through together, for L2; 1: row by row
+
+  HG_HOST_DEVICE friend constexpr bool operator==(const TileConfig&, const TileConfig&) = default;
+};
+
+}  // namespace hopper_gemm

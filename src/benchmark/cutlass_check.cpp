@@ -1,0 +1,37 @@
+#include <string>
+
+#include "benchmark/cutlass_baseline.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+// CTAs along y, of which each stands for 8 tiles of at least 64 columns.
+constexpr int kMostExtent = 65535 * 8 * 64;
+
+}  // namespace
+
+bool is_cutlass_problem(const GemmProblem& problem) {
+  return problem.input_type != DataType::Float32 && problem.output_type == problem.input_type &&
+         problem.b_layout == Layout::ColumnMajor && problem.alpha == 1 && problem.beta == 0;
+}
+
+Status check_cutlass_gemm(const GemmArgs& args) {
+  if (!is_cutlass_problem(problem_of(args))) {
+    return unsupported(
+        "CUTLASS is built for bf16 or fp16 alone, B column-major, [N, K] with K contiguous, alpha = 1 and "
+        "beta = 0");
+  }
+  // The rules for A, B and D's rows are those of the ladder that it is compared with.
+  HG_RETURN_IF_ERROR(check_mma_gemm(args));
+  const auto [m, n, k] = args.shape;
+  if (n % kTmaAlignmentElems != 0) {
+    return unsupported("N = " + std::to_string(n) +
+                       " is not a multiple of 8, and CUTLASS's epilogue stores 8 elements at a time");
+  }
+  if (m > kMostExtent || n > kMostExtent || k > kMostExtent) {
+    return unsupported("M, N and K are at most " + std::to_string(kMostExtent) + " for CUTLASS's grid");
+  }
+  return {};
+}
+
+}  // namespace hopper_gemm

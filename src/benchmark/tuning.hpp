@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "benchmark/report.hpp"
+#include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/status.hpp"
+#include "hopper_gemm/tile_config.hpp"
+
+namespace hopper_gemm {
+
+/// "128x256x32, warps 64x64, 4 stages, bands of 8": CTA tile and K block, warp tile, threads' tiles where they are the
+/// configuration's choice, stages, and rows of tiles in a band.
+std::string to_string(const TileConfig& config);
+
+/// The configuration that measured fastest for one problem.
+struct TunedConfig {
+  std::string version;  ///< "ampere.6"
+  DataType type = DataType::BFloat16;
+  GemmShape shape{};
+  TileConfig config{};
+  double tflops = 0;
+
+  friend bool operator==(const TunedConfig&, const TunedConfig&) = default;
+};
+
+/// As JSON: an array of one object per configuration, each with the GPU, the commit and the command it is from.
+std::string tuned_json(const RunInfo& run, std::span<const TunedConfig> configs);
+
+/// Reads what tuned_json wrote. InvalidArgument: one sentence that names `path`.
+Status parse_tuned_json(const std::string& path, std::string_view text, std::vector<TunedConfig>* configs);
+
+}  // namespace hopper_gemm

@@ -1,0 +1,152 @@
+// What `matmul tune` writes must be what --config reads, and nothing else must pass for it.
+
+#include "benchmark/tuning.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "test_support.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr TileConfig kTensorConfig = {.block_m = 128,
+                                      .block_n = 256,
+                                      .block_k = 32,
+                                      .warp_m = 64,
+                                      .warp_n = 64,
+                                      .thread_m = 0,
+                                      .thread_n = 0,
+                                      .stages = 4,
+                                      .band_m = 8};
+constexpr TileConfig kThreadConfig = {.block_m = 64,
+                                      .block_n = 128,
+                                      .block_k = 16,
+                                      .warp_m = 64,
+                                      .warp_n = 32,
+                                      .thread_m = 4,
+                                      .thread_n = 8,
+                                      .stages = 2,
+                                      .band_m = 1};
+
+const std::array kTuned = {
+    TunedConfig{"ampere.6", DataType::BFloat16, {8192, 4096, 2048}, kTensorConfig, 612.25},
+    TunedConfig{"ampere.6", DataType::Float16, {1, 2, 3}, kTensorConfig, 0.5},
+    TunedConfig{"simt.8", DataType::Float32, {4096, 4096, 4096}, kThreadConfig, 40.125},
+};
+
+RunInfo run_info() {
+  return {.device = h200(),
+          .driver = "",
+          .commit = "0123abc",
+          .data = "normal",
+          .seed = 0,
+          .rounds = 7,
+          .date = "2026-01-02T03:04:05Z",
+          .command = "matmul tune ampere.6 --json \xff.json"};
+}
+
+TEST(TileConfigText, NamesThreadsOnlyWhereTheyAreChosen) {
+  EXPECT_EQ(to_string(kTensorConfig), "128x256x32, warps 64x64, 4 stages, bands of 8");
+  EXPECT_EQ(to_string(kThreadConfig), "64x128x16, warps 64x32, threads 4x8, 2 stages, bands of 1");
+}
+
+// The text is what rows and measurements are told apart by.
+TEST(TileConfigText, DiffersInEveryField) {
+  constexpr int TileConfig::*kFields[] = {&TileConfig::block_m,  &TileConfig::block_n, &TileConfig::block_k,
+                                          &TileConfig::warp_m,   &TileConfig::warp_n,  &TileConfig::thread_m,
+                                          &TileConfig::thread_n, &TileConfig::stages,  &TileConfig::band_m};
+  static_assert(sizeof(TileConfig) == sizeof(int) * std::size(kFields));
+  for (int TileConfig::*const field : kFields) {
+    TileConfig other = kThreadConfig;
+    other.*field += 1;
+    EXPECT_NE(to_string(other), to_string(kThreadConfig));
+  }
+}
+
+TEST(TunedJson, IsReadAsItWasWritten) {
+  std::vector<TunedConfig> read = {kTuned[0]};  // what was there goes
+  const Status status = parse_tuned_json("best.json", tuned_json(run_info(), kTuned), &read);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(read, ElementsAreArray(kTuned));
+}
+
+TEST(TunedJson, SaysWhereItIsFrom) {
+  const nlohmann::json parsed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  ASSERT_EQ(parsed.size(), kTuned.size());
+  for (const nlohmann::json& object : parsed) {
+    EXPECT_EQ(object["gpu"], "NVIDIA H200");
+    EXPECT_EQ(object["sm_count"], 132);
+    EXPECT_EQ(object["commit"], "0123abc");
+    EXPECT_EQ(object["date"], "2026-01-02T03:04:05Z");
+    EXPECT_EQ(object["command"], "matmul tune ampere.6 --json \uFFFD.json");
+  }
+  EXPECT_EQ(parsed[2]["version"], "simt.8");
+  EXPECT_EQ(parsed[2]["type"], "fp32");
+  EXPECT_EQ(parsed[2]["config"]["thread_n"], 8);
+}
+
+TEST(TunedJson, OfNothingIsAnEmptyArray) {
+  std::vector<TunedConfig> read = {kTuned[0]};
+  ASSERT_TRUE(parse_tuned_json("best.json", tuned_json(run_info(), {}), &read).ok());
+  EXPECT_THAT(read, IsEmpty());
+}
+
+void expect_unreadable(const std::string& text, const std::string& reason) {
+  SCOPED_TRACE(text.substr(0, 80));
+  std::vector<TunedConfig> configs;
+  const Status status = parse_tuned_json("some/file", text, &configs);
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("--config cannot make out 'some/file'"), HasSubstr(reason),
+                                      HasSubstr("`matmul tune`")));
+}
+
+TEST(TunedJson, ThatIsNoneIsRefused) {
+  expect_unreadable("", "parse error");
+  expect_unreadable("version,name\n1,first\n", "parse error");
+  expect_unreadable("[{]", "parse error");
+  expect_unreadable("[1]", "");
+  expect_unreadable("[[]]", "");
+  expect_unreadable("{\"version\": \"ampere.6\"}", "");
+  expect_unreadable("3", "");
+}
+
+TEST(TunedJson, WithoutAFieldNamesIt) {
+  const nlohmann::json whole = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  for (const char* field : {"version", "type", "m", "n", "k", "config", "tflops"}) {
+    nlohmann::json changed = whole;
+    changed[1].erase(field);
+    expect_unreadable(changed.dump(), field);
+    changed = whole;
+    changed[1][field] = nlohmann::json::array();
+    expect_unreadable(changed.dump(), "array");
+  }
+  for (const char* field :
+       {"block_m", "block_n", "block_k", "warp_m", "warp_n", "thread_m", "thread_n", "stages", "band_m"}) {
+    nlohmann::json changed = whole;
+    changed[2]["config"].erase(field);
+    expect_unreadable(changed.dump(), field);
+    changed = whole;
+    changed[2]["config"][field] = "64";
+    expect_unreadable(changed.dump(), "must be number");
+  }
+}
+
+TEST(TunedJson, OfAnUnknownTypeNamesIt) {
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  changed[0]["type"] = "fp8";
+  expect_unreadable(changed.dump(), "there is no type 'fp8'");
+}
+
+}  // namespace
+}  // namespace hopper_gemm

@@ -1,0 +1,119 @@
+"""The recorded measurements of the ladders: which CSV file holds them, and which of its rows may be published.
+
+`matmul … --csv` wrote the files. Results that are not verified, not of normal data, or not of a commit that others
+can check out are refused, and so are rows of two runs in one file: what is published names one GPU and one commit.
+"""
+
+import csv
+import dataclasses
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEFAULT_FOLDER = ROOT / "profiles/h200"
+BASELINE = "0"
+CEILING = "ceiling"
+CUTLASS = "cutlass"
+OTHERS = (BASELINE, "best", CUTLASS, CEILING)
+
+
+class ResultsError(Exception):
+    """What is wrong with the input, as one sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ladder:
+    name: str
+    title: str
+    file: str  # in the folder of a GPU's measurements
+    versions: str  # a regular expression
+    type: str
+    size: int  # the shape that is published is this in M, N and K
+    baseline: str  # what version 0 is
+    arguments: str  # matmul's, to measure it
+    gpus: str  # to measure it on
+
+    @property
+    def shape(self):
+        return "x".join([str(self.size)] * 3)
+
+    def holds(self, version):
+        return re.fullmatch(self.versions, version) is not None
+
+
+LADDERS = (
+    Ladder("hopper", "Hopper", "ladder.csv", "[1-9][0-9]*", "bf16", 8192, "cuBLAS", "hopper --size 8192",
+           "an H100 or H200"),
+    Ladder("ampere", "Ampere", "ampere.csv", r"ampere\.[1-9][0-9]*", "bf16", 4096, "cuBLAS",
+           "ampere --size 4096", "a GPU of sm_80 or newer"),
+    Ladder("simt", "SIMT", "simt.csv", r"simt\.[1-9][0-9]*", "fp32", 4096, "cuBLAS SGEMM",
+           "simt --size 4096", "a GPU of sm_75 or newer"),
+)
+
+# What the sentence above a table, or the caption of a chart, says of all of its rows.
+RUN_COLUMNS = ("gpu", "sm_count", "driver", "cuda", "commit", "data", "rounds", "date", "command")
+
+
+def speed_text(tflops):
+    """Speeds of fp32 have but two digits before the point, or one."""
+    return f"{tflops:.0f}" if tflops >= 99.95 else f"{tflops:.1f}"
+
+
+def check_row(path, row):
+    """Refuses what must not be published."""
+    which = f"{path}: version {row['version']} at {row['m']}x{row['n']}x{row['k']} ({row['mode']})"
+    if row["version"] != CEILING and row["verified"] != "yes":
+        raise ResultsError(f"{which} is not verified but '{row['verified']}'")
+    if row["data"] != "normal":
+        raise ResultsError(f"{which} was measured on '{row['data']}' data instead of normal")
+    if not row["commit"] or row["commit"] == "unknown" or row["commit"].endswith("-dirty"):
+        raise ResultsError(f"{which} was measured at commit '{row['commit']}', which nobody else can check out")
+
+
+def is_shown(ladder, row):
+    # ladder.csv may be older than the column of types.
+    return ((row["m"], row["n"], row["k"]) == (str(ladder.size),) * 3 and row["tflops"]
+            and row.get("type", ladder.type) == ladder.type
+            and (ladder.holds(row["version"]) or row["version"] in OTHERS))
+
+
+def add_row(path, rows, row):
+    """Adds the row to {version: row}; of CUTLASS's rows the fastest stays."""
+    version = row["version"]
+    known = rows.setdefault(version, row)
+    if known is row:
+        return
+    if version != CUTLASS:
+        raise ResultsError(f"{path} has version {version} twice at one shape ({row['mode']}); record it without tune")
+    if float(row["tflops"]) > float(known["tflops"]):
+        rows[version] = row
+
+
+def read_results(path, ladder):
+    """The measured rows of the CSV at the ladder's shape, as {mode: {version: row}} in the file's order."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        by_mode = {}
+        first = None
+        for row in rows:
+            check_row(path, row)
+            if not is_shown(ladder, row):
+                continue
+            first = first or row
+            for column in RUN_COLUMNS:
+                if row[column] != first[column]:
+                    raise ResultsError(f"{path} is of more than one run: {column} is '{first[column]}' and "
+                                       f"'{row[column]}'; record all its versions together")
+            for column in ("tflops", "percent_of_cublas"):
+                float(row[column] or 0)
+            add_row(path, by_mode.setdefault(row["mode"], {}), row)
+    except KeyError as error:
+        raise ResultsError(f"{path} has no column {error}") from error
+    except ValueError as error:
+        raise ResultsError(f"{path} cannot be read: {error}") from error
+    except csv.Error as error:
+        raise ResultsError(f"{path} is no CSV file: {error}") from error
+    if "burst" not in by_mode:
+        raise ResultsError(f"{path} has no measured burst rows at {ladder.shape}")
+    return by_mode
