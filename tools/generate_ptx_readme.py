@@ -176,10 +176,15 @@ def users():
     return files
 
 
+def user_name(path):
+    """The file's name, with its ladder's where two of them have the same versions."""
+    return f"{path.parent.name}/{path.name}" if path.parent.name in ("ampere", "simt") else path.name
+
+
 def used_by(name, files):
     pattern = r"wgmma_mma_async_m64n\d+k16" if WGMMA_NAME.match(name) else re.escape(name)
     called = re.compile(rf"\b{pattern}\s*[<(]")
-    return [path.name for path, text in files.items() if called.search(text)]
+    return [user_name(path) for path, text in files.items() if called.search(text)]
 
 
 def cell(text):
