@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 
 namespace hopper_gemm {
@@ -21,5 +22,30 @@ constexpr MatrixLines lines_of_b(const GemmProblem& problem) {
 
 /// Of C and of D.
 constexpr MatrixLines lines_of_d(const GemmProblem& problem) { return {problem.shape.m, problem.shape.n}; }
+
+/// A pitch that TMA accepts and that leaves padding behind every line: so many units of 8 elements more than it needs.
+constexpr std::int64_t padded_pitch(std::int64_t line_elems, int padding_units) {
+  return (ceil_div(line_elems, std::int64_t{kTmaAlignmentElems}) + padding_units) * kTmaAlignmentElems;
+}
+
+/// `problem` with its operands, in the order of GemmArgs.
+constexpr GemmArgs args_of(const GemmProblem& problem, const void* a, std::int64_t lda, const void* b,
+                           std::int64_t ldb, void* d, std::int64_t ldd, const void* c = nullptr,
+                           std::int64_t ldc = 0) {
+  return {.shape = problem.shape,
+          .a = a,
+          .lda = lda,
+          .b = b,
+          .ldb = ldb,
+          .d = d,
+          .ldd = ldd,
+          .c = c,
+          .ldc = ldc,
+          .input_type = problem.input_type,
+          .output_type = problem.output_type,
+          .b_layout = problem.b_layout,
+          .alpha = problem.alpha,
+          .beta = problem.beta};
+}
 
 }  // namespace hopper_gemm

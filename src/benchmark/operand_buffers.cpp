@@ -101,18 +101,8 @@ Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_byte
   HG_RETURN_IF_ERROR(fill(a, lines_of_a(problem), ld.a, seed));
   HG_RETURN_IF_ERROR(fill(b, lines_of_b(problem), ld.b, seed + 1));
   for (std::int64_t set = 0; set < plan.sets; ++set) {
-    allocated.sets_.push_back({.shape = problem.shape,
-                               .a = a + set * plan.a_bytes,
-                               .lda = ld.a,
-                               .b = b + set * plan.b_bytes,
-                               .ldb = ld.b,
-                               .d = d + set * plan.d_bytes,
-                               .ldd = ld.d,
-                               .input_type = problem.input_type,
-                               .output_type = problem.output_type,
-                               .b_layout = problem.b_layout,
-                               .alpha = problem.alpha,
-                               .beta = problem.beta});
+    allocated.sets_.push_back(args_of(problem, a + set * plan.a_bytes, ld.a, b + set * plan.b_bytes, ld.b,
+                                      d + set * plan.d_bytes, ld.d));
   }
   *buffers = std::move(allocated);
   return {};

@@ -26,6 +26,7 @@
 #include "verify/element.cuh"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
+#include "verify/verify.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -76,12 +77,6 @@ Status check_size(const GemmShape& shape, DataType type) {
       "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
       "--shape as small",
       to_string(shape), to_string(type), multiply_adds(shape), limit.multiply_adds, limit.largest_square));
-}
-
-// A pitch that TMA accepts and that leaves padding behind every line.
-std::int64_t padded_pitch(std::int64_t line_elems, int padding_units) {
-  const std::int64_t units = ceil_div(line_elems, std::int64_t{kTmaAlignmentElems});
-  return (units + padding_units) * kTmaAlignmentElems;
 }
 
 // Up to the last element: the last line has no padding, so that whoever leaves it leaves the allocation.
@@ -165,13 +160,6 @@ std::string guard_fault(const GuardedOutput& output, std::int64_t unit_count) {
                                              first % output.ldd / unit_count));
 }
 
-std::string describe(const CheckResult& result, const GemmShape& shape) {
-  return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}",
-                     result.wrong, std::int64_t{shape.m} * shape.n, result.nans,
-                     result.first_wrong_index / shape.n, result.first_wrong_index % shape.n,
-                     result.first_wrong_value, result.first_wrong_reference);
-}
-
 /// The emulator's own words where it has any: the Status quotes them in the middle of a call of the runtime.
 std::string launch_fault(const Status& status) {
   const std::string report = emulator::last_report();
@@ -226,16 +214,7 @@ class EmulatedRun::Operands {
   const GemmProblem& problem() const { return problem_; }
 
   GemmArgs args() const {
-    return {.shape = problem_.shape,
-            .a = a_,
-            .lda = lda_,
-            .b = b_,
-            .ldb = ldb_,
-            .d = output_.allocation + output_.offset,
-            .ldd = ldd_,
-            .input_type = problem_.input_type,
-            .output_type = problem_.output_type,
-            .b_layout = problem_.b_layout};
+    return args_of(problem_, a_, lda_, b_, ldb_, output_.allocation + output_.offset, ldd_);
   }
 
   void prepare(DataKind kind, std::uint64_t seed) {

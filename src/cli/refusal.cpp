@@ -9,6 +9,7 @@
 
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/shapes.hpp"
+#include "matrix_lines.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -46,20 +47,7 @@ bool same_operands(const GemmProblem& x, const GemmProblem& y) {
 GemmArgs placeholder_args(const GemmProblem& problem) {
   alignas(256) static unsigned char aligned[1];
   const LeadingDimensions ld = make_leading_dimensions(problem);
-  return {.shape = problem.shape,
-          .a = aligned,
-          .lda = ld.a,
-          .b = aligned,
-          .ldb = ld.b,
-          .d = aligned,
-          .ldd = ld.d,
-          .c = aligned,
-          .ldc = ld.d,
-          .input_type = problem.input_type,
-          .output_type = problem.output_type,
-          .b_layout = problem.b_layout,
-          .alpha = problem.alpha,
-          .beta = problem.beta};
+  return args_of(problem, aligned, ld.a, aligned, ld.b, aligned, ld.d, aligned, ld.d);
 }
 
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem) {

@@ -10,7 +10,6 @@
 
 #include "benchmark/cublas_gemm.hpp"
 #include "device_buffer.hpp"
-#include "hopper_gemm/ceil_div.hpp"
 #include "matrix_lines.hpp"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"
@@ -26,12 +25,6 @@ constexpr std::int64_t kGuardRows = 256;
 
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
 
-// Pitches that leave padding behind every line, and that differ from operand to operand.
-std::int64_t padded_pitch(std::int64_t line_elems, int padding_units, int remainder) {
-  const std::int64_t units = ceil_div(line_elems, std::int64_t{kTmaAlignmentElems});
-  return (units + padding_units) * kTmaAlignmentElems + remainder;
-}
-
 /// Where an operand lies within a buffer of its own.
 struct Placement {
   MatrixLines matrix;
@@ -41,11 +34,11 @@ struct Placement {
 };
 
 Placement place(MatrixLines matrix, int padding_units, const VerifyOptions& options) {
-  const std::int64_t ld = padded_pitch(matrix.elems, padding_units, options.pitch_remainder);
+  const std::int64_t ld = padded_pitch(matrix.elems, padding_units) + options.pitch_remainder;
   return {matrix, ld, options.offset, matrix.lines * ld + options.offset + kTmaAlignmentElems};
 }
 
-/// All operands of a verification; D is guarded on all sides.
+/// All operands of a verification, whose pitches differ; D is guarded on all sides.
 struct Placements {
   Placement a;
   Placement b;
@@ -64,13 +57,6 @@ struct Placements {
 
 std::int64_t output_elems(const GemmProblem& problem) {
   return std::int64_t{problem.shape.m} * problem.shape.n;
-}
-
-std::string describe(const CheckResult& result, const GemmShape& shape) {
-  return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}",
-                     result.wrong, std::int64_t{shape.m} * shape.n, result.nans,
-                     result.first_wrong_index / shape.n, result.first_wrong_index % shape.n,
-                     result.first_wrong_value, result.first_wrong_reference);
 }
 
 class Verification {
@@ -186,20 +172,10 @@ class Verification {
 
   GemmArgs args_with_output(int run) const {
     const GuardedOutput d = output(run);
-    return {.shape = problem_.shape,
-            .a = first_of(a_, at_.a, problem_.input_type),
-            .lda = at_.a.ld,
-            .b = first_of(b_, at_.b, problem_.input_type),
-            .ldb = at_.b.ld,
-            .d = d.allocation + d.offset,
-            .ldd = at_.d.ld,
-            .c = problem_.beta == 0 ? nullptr : first_of(c_, at_.c, problem_.output_type),
-            .ldc = at_.c.ld,
-            .input_type = problem_.input_type,
-            .output_type = problem_.output_type,
-            .b_layout = problem_.b_layout,
-            .alpha = problem_.alpha,
-            .beta = problem_.beta};
+    const bool has_c = problem_.beta != 0;
+    return args_of(problem_, first_of(a_, at_.a, problem_.input_type), at_.a.ld,
+                   first_of(b_, at_.b, problem_.input_type), at_.b.ld, d.allocation + d.offset, at_.d.ld,
+                   has_c ? first_of(c_, at_.c, problem_.output_type) : nullptr, at_.c.ld);
   }
 
   Status wait(const std::string& what) const {
@@ -283,6 +259,13 @@ Status verify_with(Verification& verification, std::span<const VerifyTarget> tar
 }
 
 }  // namespace
+
+std::string describe(const CheckResult& result, const GemmShape& shape) {
+  return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}",
+                     result.wrong, std::int64_t{shape.m} * shape.n, result.nans,
+                     result.first_wrong_index / shape.n, result.first_wrong_index % shape.n,
+                     result.first_wrong_value, result.first_wrong_reference);
+}
 
 std::int64_t verify_required_bytes(const GemmProblem& problem) {
   const Placements at(problem, {});

@@ -10,6 +10,7 @@
 
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
+#include "verify/check.hpp"
 
 namespace hopper_gemm {
 
@@ -35,6 +36,9 @@ struct VerifyOptions {
   /// C is D. Where beta is 0 that makes it the NaN that D is poisoned with; otherwise there is no C then.
   bool in_place = false;
 };
+
+/// A result that is not ok() in one line, of a D of this shape.
+std::string describe(const CheckResult& result, const GemmShape& shape);
 
 /// GPU memory that verify_targets allocates, in bytes.
 std::int64_t verify_required_bytes(const GemmProblem& problem);

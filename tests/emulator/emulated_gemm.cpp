@@ -8,7 +8,6 @@
 #include <random>
 
 #include "emulator/emulator.hpp"
-#include "hopper_gemm/ceil_div.hpp"
 #include "verify/check.hpp"
 #include "verify/element.cuh"
 #include "verify/reference.hpp"
@@ -38,8 +37,7 @@ std::byte* EmulatedGemm::Operand::at(std::int64_t line, std::int64_t elem) const
 EmulatedGemm::Operand EmulatedGemm::allocate_operand(const MatrixLines& matrix, DataType type,
                                                      int padding_units, int padding_rows) const {
   Operand operand{.type = type, .matrix = matrix, .offset = problem_.offset};
-  const std::int64_t units = ceil_div(matrix.elems, std::int64_t{kTmaAlignmentElems});
-  operand.ld = (units + padding_units) * kTmaAlignmentElems + problem_.pitch_remainder;
+  operand.ld = padded_pitch(matrix.elems, padding_units) + problem_.pitch_remainder;
   operand.elems =
       std::max(operand.offset + matrix_end(matrix, operand.ld) + padding_rows * operand.ld, std::int64_t{1});
   const auto bytes = static_cast<std::size_t>(operand.elems * size_of(type));
@@ -66,18 +64,7 @@ EmulatedGemm::EmulatedGemm(const LadderProblem& problem) : problem_(problem) {
   const Operand a = make_input(lines_of_a(gemm), gemm.input_type, 1, gemm.alpha != 0);
   const Operand b = make_input(lines_of_b(gemm), gemm.input_type, 2, gemm.alpha != 0);
   d_ = allocate_operand(lines_of_d(gemm), gemm.output_type, 1, kPaddingRows);
-  args_ = {.shape = gemm.shape,
-           .a = a.first(),
-           .lda = a.ld,
-           .b = b.first(),
-           .ldb = b.ld,
-           .d = d_.first(),
-           .ldd = d_.ld,
-           .input_type = gemm.input_type,
-           .output_type = gemm.output_type,
-           .b_layout = gemm.b_layout,
-           .alpha = gemm.alpha,
-           .beta = gemm.beta};
+  args_ = args_of(gemm, a.first(), a.ld, b.first(), b.ld, d_.first(), d_.ld);
   if (problem.in_place) {
     args_.c = d_.first();
     args_.ldc = d_.ld;

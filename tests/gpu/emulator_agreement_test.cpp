@@ -103,20 +103,7 @@ struct Product {
   std::int64_t d_size() const { return problem.shape.m * pitch.d; }
 
   GemmArgs args(const void* a_at, const void* b_at, const void* c_at, void* d_at) const {
-    return {.shape = problem.shape,
-            .a = a_at,
-            .lda = pitch.a,
-            .b = b_at,
-            .ldb = pitch.b,
-            .d = d_at,
-            .ldd = pitch.d,
-            .c = c_at,
-            .ldc = pitch.d,
-            .input_type = problem.input_type,
-            .output_type = problem.output_type,
-            .b_layout = problem.b_layout,
-            .alpha = problem.alpha,
-            .beta = problem.beta};
+    return args_of(problem, a_at, pitch.a, b_at, pitch.b, d_at, pitch.d, c_at, pitch.d);
   }
 };
 
