@@ -1,0 +1,291 @@
+// The host's half of the wgmma back end: what it takes, and how it is launched. The kernel is in wgmma_gemm.cuh.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "cluster_placement.hpp"
+#include "hopper_gemm/tensor_map.hpp"
+#include "kernels/launch.hpp"
+#include "library/backend.hpp"
+#include "library/wgmma_choice.hpp"
+#include "library/wgmma_configs.hpp"
+#include "library/wgmma_gemm.cuh"
+
+namespace hopper_gemm::library {
+namespace wgmma {
+namespace {
+
+constexpr int kBlockK = 64;
+constexpr int kTmaAlignmentBytes = 16;
+constexpr int kInputBytes = 2;
+constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
+
+bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
+  return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
+}
+
+/// Why TMA cannot address an operand, or an empty string.
+std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
+                             int batch_count, int alignment_bytes, int elem_bytes) {
+  const std::string of = std::string(" of ") + name;
+  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is no multiple of 16 bytes";
+  if (!is_tma_pitch(leading_dimension, elem_bytes)) {
+    return "the leading dimension" + of + " is no multiple of 16 bytes below 2^40";
+  }
+  if (batch_count > 1 && batch_stride != 0 && !is_tma_pitch(batch_stride, elem_bytes)) {
+    return "the batch stride" + of + " is no multiple of 16 bytes below 2^40";
+  }
+  return "";
+}
+
+std::string fault_of_input(const char* name, const OperandArgs& operand, int alignment_bytes,
+                           int batch_count) {
+  return fault_of_operand(name, operand.leading_dimension, operand.batch_stride, batch_count, alignment_bytes,
+                          kInputBytes);
+}
+
+bool can_store_by_tma(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return fault_of_operand("D", epilogue.ldd, epilogue.d_batch_stride, problem.args.batch_count,
+                          problem.alignments.d, size_of(epilogue.output_type))
+      .empty();
+}
+
+Status can_implement(const Problem& problem, const Device& device) {
+  const KernelArgs& args = problem.args;
+  if (device.major != 9 || device.minor != 0) {
+    return unsupported("wgmma: the GPU is sm_" + std::to_string(device.major) + std::to_string(device.minor) +
+                       ", not sm_90");
+  }
+  if (args.shape.k == 0) return unsupported("wgmma: K is 0, and TMA has no empty tensors");
+  for (const std::string& fault : {fault_of_input("A", args.a, problem.alignments.a, args.batch_count),
+                                   fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
+    if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
+  }
+  // Of the smallest tile, and so the largest number; tiles are counted in 32 bits.
+  if (num_tiles(args.shape, 64, 64) * static_cast<double>(args.batch_count) * kMaxSplit >
+      std::numeric_limits<std::int32_t>::max()) {
+    return unsupported("wgmma: D has more tiles than a launch takes CTAs");
+  }
+  return check_tensor_map_support();
+}
+
+const Instance& instance_of(const Tile& tile) {
+  const auto is_it = [&](const Instance& instance) { return instance.tile == tile; };
+  const auto large = std::find_if(kLargeInstances.begin(), kLargeInstances.end(), is_it);
+  return large != kLargeInstances.end()
+             ? *large
+             : *std::find_if(kSmallInstances.begin(), kSmallInstances.end(), is_it);
+}
+
+/// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
+/// even one fits. Thread-safe.
+int active_clusters(const Device& device, const Choice& choice) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, std::string>, int> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace({device.id, name_of(choice)}, 0);
+  if (is_new) {
+    const Instance& instance = instance_of(choice.tile);
+    int clusters = 0;
+    if (max_active_clusters(instance.kernel, cluster_size(choice), num_threads(choice.tile),
+                            instance.smem_bytes, &clusters)
+            .ok()) {
+      entry->second = clusters;
+    }
+  }
+  return entry->second;
+}
+
+ActiveClusters active_clusters_of(const Device& device) {
+  return [device](const Choice& choice) { return active_clusters(device, choice); };
+}
+
+/// How an operand is cut into boxes: K-major one of all rows that a CTA loads, MN-major spans of 64 by the slice of K.
+std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int sharers) {
+  if (operand.major == OperandMajor::K) return {kBlockK, block_lines / sharers, 1};
+  return {64, kBlockK / sharers, 1};
+}
+
+Status encode(const char* name, TensorMapType type, const void* base, std::array<std::int64_t, 3> extents,
+              std::int64_t leading_dimension, std::int64_t batch_stride, const std::array<int, 3>& box,
+              TensorMap* tensor_map) {
+  const std::int64_t elem_bytes = type == TensorMapType::Fp32 ? 4 : 2;
+  // Of a single matrix no stride is used, but must be one that TMA could take.
+  const bool is_batched = extents[2] > 1 && batch_stride != 0;
+  if (!is_batched) extents[2] = 1;
+  const std::array<std::int64_t, 2> strides_bytes = {
+      leading_dimension * elem_bytes, is_batched ? batch_stride * elem_bytes : kTmaAlignmentBytes};
+  TensorMapSpec spec;
+  spec.type = type;
+  spec.base = base;
+  spec.extents_elems = extents;
+  spec.strides_bytes = strides_bytes;
+  spec.box_elems = box;
+  spec.swizzle = Swizzle::B128;
+  Status status = encode_tensor_map(spec, tensor_map);
+  if (status.ok()) return status;
+  return {status.code(), std::string(name) + ": " + status.message()};
+}
+
+TensorMapType tensor_map_type(DataType type) {
+  switch (type) {
+    case DataType::BFloat16: return TensorMapType::Bf16;
+    case DataType::Float16: return TensorMapType::Fp16;
+    case DataType::Float32: return TensorMapType::Fp32;
+  }
+  return TensorMapType::Bf16;
+}
+
+class PreparedWgmma final : public PreparedGemm {
+ public:
+  PreparedWgmma(const Problem& problem, const Device& device, const Estimate& chosen, std::string reason)
+      : choice_(chosen.choice),
+        instance_(instance_of(choice_.tile)),
+        config_(name_of(choice_)),
+        reason_(std::move(reason)),
+        programmatic_dependent_launch_(problem.programmatic_dependent_launch) {
+    const KernelArgs& args = problem.args;
+    const Tile& tile = choice_.tile;
+    const GemmShape shape = args.shape;
+    const int cluster_m = tile.block_m * tile.cluster_m;
+    const int cluster_n = tile.block_n * tile.cluster_n;
+    const TileGrid grid = make_tile_grid(shape, cluster_m, cluster_n);
+    const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(args.batch_count);
+    const int active = std::max(active_clusters(device, choice_), 1);
+    const bool is_persistent = choice_.split == 1;
+    const int workers = is_persistent ? even_waves(tiles, active) : static_cast<int>(tiles);
+    num_ctas_ = static_cast<unsigned>(workers) * static_cast<unsigned>(cluster_size(choice_));
+
+    params_.shape = shape;
+    params_.batch_count = args.batch_count;
+    params_.a_major = args.a.major;
+    params_.b_major = args.b.major;
+    params_.a_is_batched = args.a.batch_stride != 0;
+    params_.b_is_batched = args.b.batch_stride != 0;
+    params_.is_fp16 = args.input_type == DataType::Float16;
+    params_.stores_by_tma = can_store_by_tma(problem);
+    // The curve pays where a wave is followed by others, which find in L2 what it has left there.
+    params_.order = tiles > static_cast<std::uint32_t>(workers) ? TileOrder::Hilbert : TileOrder::Bands;
+    params_.band_m = kBandM;
+    params_.split = choice_.split;
+
+    std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
+    if (params_.order == TileOrder::Hilbert && cluster_size(tile) == 2 &&
+        workers <= ClusterPositions::kMaxClusters) {
+      positions_ = positions_by_gpc(known_cluster_placement(), workers);
+    }
+  }
+
+  Status launch(const KernelArgs& args, void*, cudaStream_t stream) const override {
+    const Tile& tile = choice_.tile;
+    const auto [m, n, k] = args.shape;
+    const auto encode_input = [&](const char* name, const OperandArgs& operand, int lines, int block_lines,
+                                  int sharers, TensorMap* tensor_map) {
+      const bool is_k_major = operand.major == OperandMajor::K;
+      return encode(name, tensor_map_type(args.input_type), operand.data,
+                    {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
+                    operand.leading_dimension, operand.batch_stride, box_of(operand, block_lines, sharers),
+                    tensor_map);
+    };
+    TensorMap tensor_map_a;
+    TensorMap tensor_map_b;
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, m, tile.block_m, tile.cluster_n, &tensor_map_a));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, n, tile.block_n, tile.cluster_m, &tensor_map_b));
+    Params params = params_;
+    params.epilogue = args.epilogue;
+    TensorMap tensor_map_d{};
+    if (params.stores_by_tma) {
+      const int box_n = kStoreBufferBytes / 16 / size_of(args.epilogue.output_type);
+      HG_RETURN_IF_ERROR(encode("D", tensor_map_type(args.epilogue.output_type), args.epilogue.d,
+                                {n, m, args.batch_count}, args.epilogue.ldd, args.epilogue.d_batch_stride,
+                                {box_n, 16, 1}, &tensor_map_d));
+    }
+
+    std::array<cudaLaunchAttribute, 2> attributes{};
+    attributes[0] = cluster_attribute(cluster_size(choice_));
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config =
+        launch_config(dim3(num_ctas_), num_threads(tile), instance_.smem_bytes, attributes.data());
+    config.numAttrs = programmatic_dependent_launch_ ? 2 : 1;
+    config.stream = stream;
+    HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, instance_.kernel, tensor_map_a, tensor_map_b,
+                                               tensor_map_d, params, positions_));
+    return {};
+  }
+
+  std::size_t workspace_bytes() const override { return 0; }
+  const std::string& config() const override { return config_; }
+  std::string explain() const override { return reason_; }
+
+ private:
+  static constexpr int kBandM = 8;
+
+  Choice choice_;
+  const Instance& instance_;
+  std::string config_;
+  std::string reason_;
+  bool programmatic_dependent_launch_;
+  unsigned num_ctas_;
+  Params params_{};
+  ClusterPositions positions_{};
+};
+
+std::string text_of(const Estimate& estimate) {
+  return name_of(estimate.choice) + ": " + std::to_string(estimate.time_us) + " us in " +
+         std::to_string(estimate.waves) + (estimate.waves == 1 ? " wave" : " waves");
+}
+
+Status prepare(const Problem& problem, const Device& device, const std::string& config,
+               std::unique_ptr<const PreparedGemm>* prepared) {
+  const std::vector<Estimate> estimates = ranked(problem.args, active_clusters_of(device));
+  auto chosen = estimates.begin();
+  std::string reason;
+  if (!config.empty()) {
+    const std::vector<Choice> choices = all_choices();
+    const auto is_named = [&](const Choice& choice) { return name_of(choice) == config; };
+    if (std::none_of(choices.begin(), choices.end(), is_named)) {
+      return invalid_argument("there is no configuration " + config);
+    }
+    chosen = std::find_if(estimates.begin(), estimates.end(),
+                          [&](const Estimate& estimate) { return is_named(estimate.choice); });
+    if (chosen == estimates.end()) {
+      return unsupported(config + " shares K among more CTAs than it has blocks of 64");
+    }
+    reason = "asked for; ";
+  }
+  if (active_clusters(device, chosen->choice) == 0) {
+    return unsupported("the GPU cannot run a cluster of " + name_of(chosen->choice));
+  }
+  const Instance& instance = instance_of(chosen->choice.tile);
+  HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(instance.kernel, instance.smem_bytes));
+  reason += "expected of " + text_of(*chosen);
+  for (auto other = estimates.begin(); other != estimates.end() && other - estimates.begin() < 4; ++other) {
+    if (other != chosen) reason += "\n  " + text_of(*other);
+  }
+  *prepared = std::make_unique<PreparedWgmma>(problem, device, *chosen, reason);
+  return {};
+}
+
+std::vector<std::string> configs() {
+  std::vector<std::string> names;
+  for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
+  return names;
+}
+
+}  // namespace
+}  // namespace wgmma
+
+const Backend& wgmma_backend() {
+  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs};
+  return kBackend;
+}
+
+}  // namespace hopper_gemm::library
