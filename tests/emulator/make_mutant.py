@@ -355,8 +355,8 @@ MUTANTS = {
     "ampere_v6_stores_behind_the_last_column": (AMPERE_V6, [
         (MMA_EPILOGUE, "if (2 * i + 1 < valid)", "if (2 * i < valid)")]),
     "ampere_v6_vectors_whatever_the_address": (AMPERE_V6, [
-        (MMA_EPILOGUE, "return reinterpret_cast<cuda::std::uintptr_t>(pointer) % 16 == 0 && ",
-         "return pointer != nullptr && ")]),
+        (MMA_EPILOGUE, "return reinterpret_cast<cuda::std::uintptr_t>(matrix) % 16 == 0 && ",
+         "return matrix != nullptr && ")]),
     "ampere_v6_vectors_whatever_the_pitch": (AMPERE_V6, [
         (MMA_EPILOGUE, "% 16 == 0 && leading_dimension % kVectorElems == 0;", "% 16 == 0 && leading_dimension > 0;")]),
     "ampere_v6_reads_c_where_beta_is_0": (AMPERE_V6, [
