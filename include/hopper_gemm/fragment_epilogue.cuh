@@ -18,12 +18,23 @@ namespace hopper_gemm {
 // in values[group * 4 + half * 2 + j] the element in row l / 4 + half * 8, column group * 8 + l % 4 * 2 + j (PTX ISA
 // "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D").
 
+/// Where a fragment lies in D: its first row and column.
+struct FragmentCorner {
+  int batch;
+  int row;
+  int column;
+};
+
 /// Where a lane's first element of a fragment lies in D.
 struct FragmentPosition {
   int batch;
   int row;
   int column;  ///< even
 };
+
+__device__ __forceinline__ FragmentPosition position_of_lane(FragmentCorner corner, int lane) {
+  return {corner.batch, corner.row + lane / 4, corner.column + lane % 4 * 2};
+}
 
 /// Whether pairs that begin at even columns of a matrix are aligned to their size.
 template <typename T>
@@ -115,12 +126,12 @@ __device__ __forceinline__ void with_type(DataType type, Visit visit) {
 }
 
 /// Sums of products to what D is to hold, still in fp32: activation(alpha · sum + beta · C + bias). Elements outside of
-/// [shape.m, shape.n] become anything; nothing of them is read. Where alpha is 0, `values` may be anything, even NaN. Threads: any, each its own elements.
+/// [shape.m, shape.n] become anything; nothing of them is read. Threads: any, each its own elements.
 template <int kGroups>
 __device__ __forceinline__ void apply_epilogue(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
                                                FragmentPosition position, GemmShape shape) {
 #pragma unroll
-  for (float& value : values) value = epilogue.alpha == 0 ? 0 : epilogue.alpha * value;
+  for (float& value : values) value *= epilogue.alpha;
   if (epilogue.beta != 0) {
     with_type(epilogue.output_type, [&](auto t) {
       add_scaled_c<decltype(t), kGroups>(values, epilogue, position, shape);
@@ -160,32 +171,34 @@ __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4
 /// Bytes of a row of the staging tiles below, which TMA takes with the 128-byte swizzle.
 inline constexpr int kStagingRowBytes = 128;
 
-/// Rounds a warp's fragment of 64 columns to a 16-bit type and stores it to `staging`, [16, 64] with the 128-byte
-/// swizzle, by stmatrix: no bank conflicts. staging: 1024-byte aligned. Threads: the whole warp, converged.
-template <typename T>
-__device__ __forceinline__ void stage_rounded(const float (&values)[32], ptx::SmemAddr staging, int lane) {
+/// Rounds a warp's fragment of kColumns columns, 32 or 64, to a 16-bit type and stores it to `staging`, [16, 64] with the
+/// 128-byte swizzle, from column first_column on, by stmatrix: no bank conflicts. staging: 1024-byte aligned. Threads:
+/// the whole warp, converged.
+template <typename T, int kColumns>
+__device__ __forceinline__ void stage_rounded(const float (&values)[kColumns / 2], ptx::SmemAddr staging,
+                                              int first_column, int lane) {
   // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
   // columns, 2 and 3 those of the next eight.
   const int row = lane % 16;
-  const int chunk = lane / 16;
+  const int first_chunk = first_column / 8 + lane / 16;
   const ptx::SmemAddr first = staging + static_cast<cuda::std::uint32_t>(row * kStagingRowBytes);
   const auto pack = [](float low, float high) {
     const auto pair = round_pair<T>(low, high);
     return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
   };
 #pragma unroll
-  for (int i = 0; i < 32; i += 8) {  // 16 columns, two chunks of 16 bytes
+  for (int i = 0; i < kColumns / 2; i += 8) {  // 16 columns, two chunks of 16 bytes
     const cuda::std::uint32_t matrices[4] = {
         pack(values[i], values[i + 1]), pack(values[i + 2], values[i + 3]), pack(values[i + 4], values[i + 5]),
         pack(values[i + 6], values[i + 7])};
-    const int swizzled_chunk = (i / 4 + chunk) ^ (row % 8);
+    const int swizzled_chunk = (i / 4 + first_chunk) ^ (row % 8);
     ptx::stmatrix(first + static_cast<cuda::std::uint32_t>(swizzled_chunk * 16), matrices);
   }
 }
 
 /// Stores a warp's fragment of 32 columns as fp32 to `staging`, [16, 32] with the 128-byte swizzle. staging: 1024-byte
 /// aligned. Threads: the whole warp.
-__device__ __forceinline__ void stage_fp32(const float* values, unsigned char* staging, int lane) {
+__device__ __forceinline__ void stage_fp32(const float (&values)[16], unsigned char* staging, int lane) {
 #pragma unroll
   for (int group = 0; group < 4; ++group) {
 #pragma unroll

@@ -57,6 +57,14 @@ bool can_store_by_tma(const Problem& problem) {
       .empty();
 }
 
+/// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
+bool is_plain(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return can_store_by_tma(problem) && epilogue.output_type != DataType::Float32 &&
+         problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
+         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
+}
+
 Status can_implement(const Problem& problem, const Device& device) {
   const KernelArgs& args = problem.args;
   if (device.major != 9 || device.minor != 0) {
@@ -94,7 +102,7 @@ int active_clusters(const Device& device, const Choice& choice) {
   if (is_new) {
     const Instance& instance = instance_of(choice.tile);
     int clusters = 0;
-    if (max_active_clusters(instance.kernel, cluster_size(choice), num_threads(choice.tile),
+    if (max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
                             instance.smem_bytes, &clusters)
             .ok()) {
       entry->second = clusters;
@@ -172,9 +180,14 @@ class PreparedWgmma final : public PreparedGemm {
     params_.is_fp16 = args.input_type == DataType::Float16;
     params_.stores_by_tma = can_store_by_tma(problem);
     // The curve pays where a wave is followed by others, which find in L2 what it has left there.
-    params_.order = tiles > static_cast<std::uint32_t>(workers) ? TileOrder::Hilbert : TileOrder::Bands;
-    params_.band_m = kBandM;
+    params_.order = tiles > static_cast<std::uint32_t>(workers) ? TileOrder::Hilbert : TileOrder::Columns;
     params_.split = choice_.split;
+    const int k_blocks = ceil_div(shape.k, kBlockK);
+    params_.k_blocks = k_blocks / choice_.split;
+    params_.longer_parts = k_blocks % choice_.split;
+    const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
+    params_.used_stages = has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
+    is_plain_ = is_plain(problem);
 
     std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
     if (params_.order == TileOrder::Hilbert && cluster_size(tile) == 2 &&
@@ -216,7 +229,8 @@ class PreparedWgmma final : public PreparedGemm {
         launch_config(dim3(num_ctas_), num_threads(tile), instance_.smem_bytes, attributes.data());
     config.numAttrs = programmatic_dependent_launch_ ? 2 : 1;
     config.stream = stream;
-    HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, instance_.kernel, tensor_map_a, tensor_map_b,
+    const Kernel kernel = is_plain_ && args.epilogue.beta == 0 ? instance_.plain : instance_.general;
+    HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, kernel, tensor_map_a, tensor_map_b,
                                                tensor_map_d, params, positions_));
     return {};
   }
@@ -226,14 +240,13 @@ class PreparedWgmma final : public PreparedGemm {
   std::string explain() const override { return reason_; }
 
  private:
-  static constexpr int kBandM = 8;
-
   Choice choice_;
   const Instance& instance_;
   std::string config_;
   std::string reason_;
   bool programmatic_dependent_launch_;
   unsigned num_ctas_;
+  bool is_plain_;  // with beta 0
   Params params_{};
   ClusterPositions positions_{};
 };
@@ -265,7 +278,9 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     return unsupported("the GPU cannot run a cluster of " + name_of(chosen->choice));
   }
   const Instance& instance = instance_of(chosen->choice.tile);
-  HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(instance.kernel, instance.smem_bytes));
+  for (const Kernel kernel : {instance.plain, instance.general}) {
+    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
+  }
   reason += "expected of " + text_of(*chosen);
   for (auto other = estimates.begin(); other != estimates.end() && other - estimates.begin() < 4; ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);

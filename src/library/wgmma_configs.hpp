@@ -17,11 +17,12 @@ struct Params;
 
 using Kernel = void (*)(TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
 
-/// One compiled kernel.
+/// A tile's compiled kernels.
 struct Instance {
   Tile tile;
-  Kernel kernel;
-  std::size_t smem_bytes;
+  Kernel plain;
+  Kernel general;
+  std::size_t smem_bytes;  ///< of both
 };
 
 // Of two consumer warpgroups, whose tiles do the most products per byte, and of one, for few rows. As many stages as
@@ -38,9 +39,18 @@ inline constexpr std::array kSmallTiles = {
     Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
     Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
     Tile{.block_m = 128, .block_n = 64, .stages = 8, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
+    Tile{.block_m = 128, .block_n = 64, .stages = 8, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
+    Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
     Tile{.block_m = 64, .block_n = 256, .stages = 5, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 256, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 192, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
     Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 2, .cluster_n = 2, .consumers = 1},
     Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 2, .cluster_n = 2, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
 };
 
 extern const std::array<Instance, kLargeTiles.size()> kLargeInstances;

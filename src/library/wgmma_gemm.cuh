@@ -14,6 +14,7 @@
 #include <ptx/cluster.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
+#include <ptx/named_barrier.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
@@ -34,9 +35,10 @@
 
 namespace hopper_gemm::library::wgmma {
 
-template <Tile kTile>
+template <Tile kTile, EpilogueKind kEpilogueKind>
 struct Config {
   static_assert(fault_of(kTile) == nullptr);
+  static constexpr bool kIsPlain = kEpilogueKind == EpilogueKind::Plain;
   static constexpr int BLOCK_M = kTile.block_m;
   static constexpr int BLOCK_N = kTile.block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
@@ -53,8 +55,7 @@ struct Config {
   static constexpr int kNumThreads = num_threads(kTile);
   static constexpr int kConsumerBlocks = BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
   static constexpr int kLeaf = 8;  // cluster tiles of a row that consecutive positions share
-  static constexpr int kPieceN = 64;  // columns of D that a warp finishes at a time
-  static constexpr int kPieces = BLOCK_N / kPieceN;
+  static constexpr int kStoreN = 64;  // columns of a 16-bit D that a store buffer holds
   static constexpr int kRowBytes = 128;
   static constexpr int kSpanElems = 64;  // of an MN-major tile's rows
   static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
@@ -89,7 +90,11 @@ struct alignas(1024) SharedStorage {
                                           Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
-enum class TileOrder { Bands, Hilbert };
+// Named barriers.
+inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
+inline constexpr cuda::std::uint32_t kConsumersBarrier = 2;
+
+enum class TileOrder { Columns, Hilbert };
 
 /// What of a launch is no tensor map.
 struct Params {
@@ -102,8 +107,10 @@ struct Params {
   bool is_fp16;
   bool stores_by_tma;
   TileOrder order;
-  int band_m;  ///< cluster tiles, of TileOrder::Bands
   int split;   ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int k_blocks;      ///< of 64, of each of these
+  int longer_parts;  ///< how many of these have one more
+  int used_stages;   ///< the others need no barriers
   GemmEpilogue epilogue;
 };
 
@@ -131,7 +138,7 @@ __device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, TileGrid
   const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
   index -= batch * tiles;
   TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, grid_of_batch, leaf)
-                                                      : supertile_order(index, grid_of_batch, params.band_m);
+                                                      : column_order(index, grid_of_batch);
   tile.m += static_cast<int>(batch) * grid_of_batch.m;
   return tile;
 }
@@ -279,149 +286,167 @@ class StoreQueue {
   int next_ = 0;
 };
 
+/// Rounds a fragment of kStoreN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void store_plain_piece(float (&values)[Config::kStoreN / 2], StoreQueue& stores,
+                                                  const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+#pragma unroll
+  for (float& value : values) value *= epilogue.alpha;
+  const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
+  if (epilogue.output_type == DataType::Float16) {
+    stage_rounded<__half, Config::kStoreN>(values, staging, 0, lane);
+  } else {
+    stage_rounded<__nv_bfloat16, Config::kStoreN>(values, staging, 0, lane);
+  }
+  stores.store(corner.column, corner.row, corner.batch);
+}
+
+/// A consumer warp's part of D where it is alpha · sum of a 16-bit type, and TMA stores it. corner: of the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_plain(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+#pragma unroll
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+#pragma unroll
+    for (int column = 0; column < Config::BLOCK_N; column += Config::kStoreN) {
+      float values[Config::kStoreN / 2];
+#pragma unroll
+      for (int e = 0; e < Config::kStoreN / 2; ++e) values[e] = accum[block][column / 2 + e];
+      store_plain_piece<Config>(values, stores, epilogue,
+                                {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column},
+                                lane);
+    }
+  }
+}
+
+/// Columns that are finished at a time where there is more to do: with more, registers run out.
+inline constexpr int kPieceN = 32;
+
 /// Copies piece number `piece` of the accumulators, kPieceN columns of one m64 block. The number is known at run time
 /// only, and registers have no index: there is a branch for each.
 template <typename Config>
 __device__ __forceinline__ void take_piece(
-    float (&values)[Config::kPieceN / 2],
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], int piece) {
+    float (&values)[kPieceN / 2], const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+    int piece) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
 #pragma unroll
-  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+  for (int i = 0; i < Config::kConsumerBlocks * kPieces; ++i) {
+    if (piece != i) continue;
 #pragma unroll
-    for (int i = 0; i < Config::kPieces; ++i) {
-      if (piece != block * Config::kPieces + i) continue;
-#pragma unroll
-      for (int e = 0; e < Config::kPieceN / 2; ++e) values[e] = accum[block][i * Config::kPieceN / 2 + e];
-    }
+    for (int e = 0; e < kPieceN / 2; ++e) values[e] = accum[i / kPieces][i % kPieces * kPieceN / 2 + e];
   }
 }
 
-/// D = alpha · sum of a 16-bit type, by TMA: the way that is unrolled, since most GEMMs go it.
-template <typename Config, typename T>
-__device__ __forceinline__ void store_plain(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores, float alpha,
-    CtaTile<Config> tile, int first_row, int lane) {
-#pragma unroll
-  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-#pragma unroll
-    for (int piece = 0; piece < Config::kPieces; ++piece) {
-      float values[Config::kPieceN / 2];
-#pragma unroll
-      for (int e = 0; e < Config::kPieceN / 2; ++e) {
-        values[e] = alpha * accum[block][piece * Config::kPieceN / 2 + e];
-      }
-      const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
-      stage_rounded<T>(values, staging, lane);
-      stores.store(tile.n0 + piece * Config::kPieceN, first_row + block * Config::kWgmmaM, tile.batch);
-    }
-  }
-}
-
-/// D with everything that a GemmEpilogue asks for, any type and alignment.
+/// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a loop, as there
+/// is much to ask for. corner: of the warp's rows.
 template <typename Config>
 __device__ __forceinline__ void store_general(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
-    const Params& params, CtaTile<Config> tile, bool by_tma, int first_row, int lane) {
-#pragma unroll 1
-  for (int piece = 0; piece < Config::kConsumerBlocks * Config::kPieces; ++piece) {
-    float values[Config::kPieceN / 2] = {};
-    take_piece<Config>(values, accum, piece);
-    const int row = first_row + piece / Config::kPieces * Config::kWgmmaM;
-    const int column = tile.n0 + piece % Config::kPieces * Config::kPieceN;
-    const FragmentPosition position = {tile.batch, row + lane / 4, column + lane % 4 * 2};
-    apply_epilogue<Config::kPieceN / 8>(values, params.epilogue, position, params.shape);
-    if (!by_tma) {
-      store_fragment<Config::kPieceN / 8>(values, params.epilogue, position, params.shape);
-    } else if (params.epilogue.output_type == DataType::Float32) {
-      constexpr int kHalfN = Config::kPieceN / 2;
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        stage_fp32(values + half * kHalfN / 2, stores.acquire(), lane);
-        stores.store(column + half * kHalfN, row, tile.batch);
-      }
-    } else {
-      const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
-      if (params.epilogue.output_type == DataType::Float16) {
-        stage_rounded<__half>(values, staging, lane);
-      } else {
-        stage_rounded<__nv_bfloat16>(values, staging, lane);
-      }
-      stores.store(column, row, tile.batch);
-    }
-  }
-}
-
-/// A consumer warp's part of D, from its accumulators.
-template <typename Config>
-__device__ __forceinline__ void store_tile(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
-    const Params& params, CtaTile<Config> tile, int first_row, int lane) {
-  const GemmEpilogue& epilogue = params.epilogue;
+    const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+  constexpr int kGroups = kPieceN / 8;
+  const DataType type = params.epilogue.output_type;
   // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
-  const int chunk_elems = 16 / size_of(epilogue.output_type);
-  const bool by_tma = params.stores_by_tma && (params.shape.n % chunk_elems == 0 ||
-                                               tile.n0 <= params.shape.n - Config::BLOCK_N);
-  const bool is_plain = by_tma && epilogue.alpha != 0 && epilogue.beta == 0 && epilogue.bias_kind == Bias::None &&
-                        epilogue.activation == Activation::None &&
-                        epilogue.output_type != DataType::Float32;
-  if (!is_plain) {
-    store_general<Config>(accum, stores, params, tile, by_tma, first_row, lane);
-  } else if (epilogue.output_type == DataType::Float16) {
-    store_plain<Config, __half>(accum, stores, epilogue.alpha, tile, first_row, lane);
-  } else {
-    store_plain<Config, __nv_bfloat16>(accum, stores, epilogue.alpha, tile, first_row, lane);
+  const bool by_tma = params.stores_by_tma && (params.shape.n % (16 / size_of(type)) == 0 ||
+                                               corner.column <= params.shape.n - Config::BLOCK_N);
+  unsigned char* buffer = nullptr;
+#pragma unroll 1
+  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+    float values[kPieceN / 2] = {};
+    take_piece<Config>(values, accum, piece);
+    const int row = corner.row + piece / kPieces * Config::kWgmmaM;
+    const int column = corner.column + piece % kPieces * kPieceN;
+    const FragmentPosition position = position_of_lane({corner.batch, row, column}, lane);
+    apply_epilogue<kGroups>(values, params.epilogue, position, params.shape);
+    if (!by_tma) {
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+      continue;
+    }
+    if (type == DataType::Float32) {
+      stage_fp32(values, stores.acquire(), lane);
+      stores.store(column, row, corner.batch);
+      continue;
+    }
+    // Two pieces of a 16-bit type fill a buffer.
+    const int first_column = piece * kPieceN % Config::kStoreN;
+    if (first_column == 0) buffer = stores.acquire();
+    const ptx::SmemAddr staging = ptx::smem_addr(buffer);
+    if (type == DataType::Float16) {
+      stage_rounded<__half, kPieceN>(values, staging, first_column, lane);
+    } else {
+      stage_rounded<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
+    }
+    if (first_column != 0) stores.store(column - first_column, row, corner.batch);
   }
 }
 
-/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it: each CTA does so for
-/// its share of the columns, and adds in the order of K, so that the sum does not depend on who came first. Threads: all
-/// of all CTAs. accum: the consumers'. thread: number in the CTA.
+/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The tile's pieces of
+/// 16 rows are dealt to the warps of all CTAs. Each adds in the order of K, so that the sum does not depend on who came
+/// first. Threads: all consumers of all CTAs, while the others wait at the same cluster barrier. thread: number in the
+/// CTA.
 template <typename Config>
 __device__ __forceinline__ void reduce_and_store(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
-    const Params& params, CtaTile<Config> tile, int split_rank, int thread) {
-  constexpr int kGroups = Config::BLOCK_N / 8;
-  const bool is_consumer = thread < Config::kNumConsumerThreads;
-  float4* const own_sums = smem.partial_sums() + thread;
+    StoreQueue& stores, const Params& params, CtaTile<Config> tile, int split_rank, int thread) {
+  constexpr int kColumns = Config::kIsPlain ? Config::kStoreN : kPieceN;
+  constexpr int kGroups = kColumns / 8;
+  constexpr int kWarpRows = 16;
+  constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
+  float4* const own_sums = smem.partial_sums();
+  const int lane = thread % kWarpThreads;
+  const int warp = thread / kWarpThreads;
+  const auto place_of = [&](int group, int row_block) {
+    return own_sums + (group * kRowBlocks + row_block) * kWarpThreads + lane;
+  };
+  const int rows = params.shape.m - tile.m0;
+  const int row_blocks = rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows);
   // The sums take the place of stages that another warpgroup may still multiply from.
-  __syncthreads();
-  if (is_consumer) {
+  if constexpr (Config::kNumConsumers > 1) {
+    ptx::barrier_sync(kConsumersBarrier, Config::kNumConsumerThreads);
+  }
 #pragma unroll
-    for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+    const int row_block = (warp / 4 * Config::kConsumerBlocks + block) * 4 + warp % 4;
+    if (row_block >= row_blocks) continue;
 #pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        const float* const sums = accum[block] + group * 4;
-        own_sums[(block * kGroups + group) * Config::kNumConsumerThreads] =
-            float4{sums[0], sums[1], sums[2], sums[3]};
-      }
+    for (int group = 0; group < Config::BLOCK_N / 8; ++group) {
+      const float* const sums = accum[block] + group * 4;
+      *place_of(group, row_block) = float4{sums[0], sums[1], sums[2], sums[3]};
     }
   }
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
-  if (!is_consumer) return;
-  const int lane = thread % kWarpThreads;
-  const int first_row = tile.m0 + thread / kWarpgroupThreads * Config::kConsumerBlocks * Config::kWgmmaM +
-                        thread % kWarpgroupThreads / kWarpThreads * 16 + lane / 4;
-  const int begin = kGroups * split_rank / params.split;
-  const int end = kGroups * (split_rank + 1) / params.split;
+  const int pieces = row_blocks * (Config::BLOCK_N / kColumns);
 #pragma unroll 1
-  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-#pragma unroll 1
-    for (int group = begin; group < end; ++group) {
-      float4* const place = own_sums + (block * kGroups + group) * Config::kNumConsumerThreads;
-      float values[4] = {};
-      for (int rank = 0; rank < params.split; ++rank) {
-        const float4 sums =
-            *static_cast<const float4*>(__cluster_map_shared_rank(place, static_cast<unsigned>(rank)));
-        values[0] += sums.x;
-        values[1] += sums.y;
-        values[2] += sums.z;
-        values[3] += sums.w;
+  for (int piece = split_rank + warp * params.split; piece < pieces;
+       piece += Config::kNumConsumerWarps * params.split) {
+    const int first_group = piece / row_blocks * kGroups;
+    const int row_block = piece % row_blocks;
+    float values[kColumns / 2] = {};
+#pragma unroll 2
+    for (int rank = 0; rank < params.split; ++rank) {
+      float4 sums[kGroups];
+#pragma unroll
+      for (int i = 0; i < kGroups; ++i) {
+        sums[i] = *static_cast<const float4*>(__cluster_map_shared_rank(
+            place_of(first_group + i, row_block), static_cast<unsigned>(rank)));
       }
-      const FragmentPosition position = {tile.batch, first_row + block * Config::kWgmmaM,
-                                         tile.n0 + group * 8 + lane % 4 * 2};
-      apply_epilogue<1>(values, params.epilogue, position, params.shape);
-      store_fragment<1>(values, params.epilogue, position, params.shape);
+#pragma unroll
+      for (int i = 0; i < kGroups; ++i) {
+        values[i * 4] += sums[i].x;
+        values[i * 4 + 1] += sums[i].y;
+        values[i * 4 + 2] += sums[i].z;
+        values[i * 4 + 3] += sums[i].w;
+      }
+    }
+    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + first_group * 8};
+    if constexpr (Config::kIsPlain) {
+      store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
+    } else {
+      const FragmentPosition position = position_of_lane(corner, lane);
+      apply_epilogue<kGroups>(values, params.epilogue, position, params.shape);
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
     }
   }
 }
@@ -439,47 +464,54 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   // The next kernel may set itself up as soon as there is room for it: it waits for this one's end all the same.
   griddepcontrol_launch_dependents();
-  if (thread == 0) {
+  const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
+  if (thread == Config::kNumConsumerThreads) {
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
-    smem.pipeline.init();
+    smem.pipeline.init(params.used_stages);
     smem.tile_queue.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
-  if (Config::kClusterSize > 1 || split > 1) {
-    barrier_cluster_arrive_relaxed();
-    barrier_cluster_wait();
-  } else {
-    __syncthreads();
+  if (Config::kClusterSize == 1 && is_in_producer_warp) {
+    // It made the barriers, and loads without having to wait for those who use them.
+    __syncwarp();
+    barrier_arrive(kSetUpBarrier, Config::kNumThreads);
   }
-  // Everything before this line touched nothing but shared memory.
-  griddepcontrol_wait();
-
   // The last clusters may reach below or beside D: TMA fills in zeros there, and the CTA multiplies them all the same,
   // since its peer needs its part of what they share.
   const TileGrid grid = make_tile_grid(params.shape, Config::kClusterM * Config::BLOCK_M,
                                        Config::kClusterN * Config::BLOCK_N);
   const cuda::std::uint32_t num_tiles = grid.num_tiles() * static_cast<cuda::std::uint32_t>(params.batch_count);
-  const auto cluster_size = static_cast<cuda::std::uint32_t>(Config::kClusterSize * split);
-  const int cta_rank = static_cast<int>(blockIdx.x % cluster_size);
+  const int cta_rank = static_cast<int>(cluster_ctarank());
   const int rank_m = Config::kClusterM == 1 ? 0 : cta_rank % Config::kClusterM;
   const int rank_n = Config::kClusterN == 1 ? 0 : cta_rank / Config::kClusterM;
   const int split_rank = Config::kCanSplit ? cta_rank : 0;
-  const cuda::std::uint32_t cluster = blockIdx.x / cluster_size;
-  const cuda::std::uint32_t num_clusters = gridDim.x / cluster_size;
+  const cuda::std::uint32_t cluster = clusterid_x();
+  const cuda::std::uint32_t num_clusters = nclusterid_x();
   const cuda::std::uint32_t first_index =
       num_clusters <= ClusterPositions::kMaxClusters ? positions.position[cluster] : cluster;
-  const int all_k_blocks =
-      params.epilogue.alpha == 0 ? 0 : ceil_div(params.shape.k, Config::BLOCK_K);
-  const auto first_k_block_of = [&](int rank) {
-    return static_cast<int>(cuda::std::int64_t{all_k_blocks} * rank / split);
-  };
-  const int first_k_block = first_k_block_of(split_rank);
-  const int num_k_blocks = first_k_block_of(split_rank + 1) - first_k_block;
+  // The first CTAs take one block more where K does not divide.
+  const int num_k_blocks = params.k_blocks + (split_rank < params.longer_parts ? 1 : 0);
+  const int first_k_block = split_rank * params.k_blocks +
+                            (split_rank < params.longer_parts ? split_rank : params.longer_parts);
   const auto tile_of = [&](TileCoord cluster_tile) {
     return CtaTile<Config>(cluster_tile, grid, params.batch_count, rank_m, rank_n);
   };
+  // Where there is one tile for each cluster, everyone finds it alone, while the barriers are made.
+  const bool has_one_tile = num_tiles <= num_clusters;
+  const TileCoord only_tile =
+      has_one_tile ? tile_at(first_index, grid, params, Config::kLeaf) : TileCoord{};
+
+  if constexpr (Config::kClusterSize > 1) {
+    barrier_cluster_arrive_relaxed();
+    barrier_cluster_wait();
+  } else if (!is_in_producer_warp) {
+    barrier_sync(kSetUpBarrier, Config::kNumThreads);
+  }
+  // Everything before this line touched nothing but shared memory.
+  griddepcontrol_wait();
+
   typename Config::Pipeline::State state;
   typename Config::TileQueue::State queue_state;
 
@@ -491,7 +523,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const auto sharers_of_b =
           static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
       for (cuda::std::uint32_t index = first_index; index < num_tiles; index += num_clusters) {
-        const CtaTile<Config> tile = tile_of(smem.tile_queue.receive(queue_state));
+        const CtaTile<Config> tile =
+            tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
         queue_state.advance();
         const int batch_a = params.a_is_batched ? tile.batch : 0;
         const int batch_b = params.b_is_batched ? tile.batch : 0;
@@ -507,7 +540,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           state.advance();
         }
       }
-    } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {
+    } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
       // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
       for (cuda::std::uint32_t index = first_index; index < num_tiles; index += num_clusters) {
         smem.tile_queue.send(queue_state, tile_at(index, grid, params, Config::kLeaf));
@@ -517,7 +550,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     if constexpr (Config::kCanSplit) {
       if (split > 1) {
         __syncwarp();
-        __syncthreads();
         barrier_cluster_arrive();
         barrier_cluster_wait();
       }
@@ -531,17 +563,23 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
     float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
     for (cuda::std::uint32_t index = first_index; index < num_tiles; index += num_clusters) {
-      const CtaTile<Config> tile = tile_of(smem.tile_queue.receive_as_warp(queue_state, lane));
+      const CtaTile<Config> tile =
+          tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_as_warp(queue_state, lane));
       queue_state.advance();
       multiply<Config>(accum, smem, state, params, num_k_blocks, consumer, thread % kWarpgroupThreads);
       if constexpr (Config::kCanSplit) {
         if (split > 1) {
-          reduce_and_store<Config>(accum, smem, params, tile, split_rank, thread);
+          reduce_and_store<Config>(accum, smem, stores, params, tile, split_rank, thread);
           continue;
         }
       }
-      const int first_row = tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16;
-      store_tile<Config>(accum, stores, params, tile, first_row, lane);
+      const FragmentCorner corner = {
+          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16, tile.n0};
+      if constexpr (Config::kIsPlain) {
+        store_plain<Config>(accum, stores, params.epilogue, corner, lane);
+      } else {
+        store_general<Config>(accum, stores, params, corner, lane);
+      }
     }
     stores.drain();
   }
