@@ -69,26 +69,33 @@ __device__ __forceinline__ void finish_chunk(float (&values)[kChunkElems], const
   }
 }
 
-/// The rows of a warp's staging buffer as a lane goes through them: a chunk of every kRowsPerPass-th.
+/// A warp's staging buffer as a lane goes through it: a chunk of every kRowsPerPass-th row.
 template <int kMmaTilesM, int kMmaTilesN>
-struct StagedChunks {
+class StagedChunks {
+ public:
   static constexpr int kRows = kMmaTilesM * 16;
   static constexpr int kPitch = staging_pitch(kMmaTilesN * 8);
   static constexpr int kLanesPerRow = kMmaTilesN;  // a chunk is as wide as a tile
   static constexpr int kRowsPerPass = kWarpThreads / kLanesPerRow;
 
-  __device__ __forceinline__ StagedChunks(float* staging, int lane)
-      : lane(lane),
-        first_row(lane / kLanesPerRow),
-        column(lane % kLanesPerRow * kChunkElems),
-        chunks(staging + column) {}
+  __device__ __forceinline__ StagedChunks(float* staging, int lane) : staging_(staging), lane_(lane) {}
 
-  __device__ __forceinline__ float* chunk(int row) const { return chunks + row * kPitch; }
+  __device__ __forceinline__ int first_row() const { return lane_ / kLanesPerRow; }
+  /// Where the lane's chunks start in their rows.
+  __device__ __forceinline__ int column() const { return lane_ % kLanesPerRow * kChunkElems; }
 
-  int lane;
-  int first_row;
-  int column;
-  float* chunks;
+  __device__ __forceinline__ void load(float (&values)[kChunkElems], int row) const {
+    load_staged_chunk(values, chunk(row), lane_);
+  }
+  __device__ __forceinline__ void store(const float (&values)[kChunkElems], int row) const {
+    store_staged_chunk(values, chunk(row), lane_);
+  }
+
+ private:
+  __device__ __forceinline__ float* chunk(int row) const { return staging_ + row * kPitch + column(); }
+
+  float* staging_;
+  int lane_;
 };
 
 /// Makes alpha * sum + beta * C of staged sums. C, of type `T`, is asked for by several rows at a time, as nobody else
@@ -101,10 +108,10 @@ __device__ __forceinline__ void add_c_to_staged(const StagedChunks<kMmaTilesM, k
   constexpr int kRowsAtOnce = 4;
   static_assert(Staged::kRows % (kRowsAtOnce * Staged::kRowsPerPass) == 0);
   const bool aligned = has_aligned_chunks<T>(epilogue.c, epilogue.ldc);
-  const int valid = shape.n - n0 - staged.column;
-  const T* const c = static_cast<const T*>(epilogue.c) + m0 * epilogue.ldc + n0 + staged.column;
+  const int valid = shape.n - n0 - staged.column();
+  const T* const c = static_cast<const T*>(epilogue.c) + m0 * epilogue.ldc + n0 + staged.column();
 #pragma unroll 1
-  for (int row = staged.first_row; row < Staged::kRows; row += kRowsAtOnce * Staged::kRowsPerPass) {
+  for (int row = staged.first_row(); row < Staged::kRows; row += kRowsAtOnce * Staged::kRowsPerPass) {
     ElementChunk<T> chunks[kRowsAtOnce];
 #pragma unroll
     for (int i = 0; i < kRowsAtOnce; ++i) {
@@ -113,13 +120,12 @@ __device__ __forceinline__ void add_c_to_staged(const StagedChunks<kMmaTilesM, k
     }
 #pragma unroll
     for (int i = 0; i < kRowsAtOnce; ++i) {
-      float* const chunk = staged.chunk(row + i * Staged::kRowsPerPass);
       float values[kChunkElems];
-      load_staged_chunk(values, chunk, staged.lane);
+      staged.load(values, row + i * Staged::kRowsPerPass);
 #pragma unroll
       for (int e = 0; e < kChunkElems; ++e) values[e] *= epilogue.alpha;
       add_chunk(values, epilogue.beta, chunks[i]);
-      store_staged_chunk(values, chunk, staged.lane);
+      staged.store(values, row + i * Staged::kRowsPerPass);
     }
   }
 }
@@ -150,12 +156,12 @@ __device__ __forceinline__ void store_epilogue_accumulators(const float (&accum)
       case DataType::Float32: add_c_to_staged<float>(staged, epilogue, m0, n0, shape); break;
     }
   }
-  const int column = n0 + staged.column;
+  const int column = n0 + staged.column();
   if (column >= shape.n) return;
 #pragma unroll 1
-  for (int row = staged.first_row; row < Staged::kRows && m0 + row < shape.m; row += Staged::kRowsPerPass) {
+  for (int row = staged.first_row(); row < Staged::kRows && m0 + row < shape.m; row += Staged::kRowsPerPass) {
     float values[kChunkElems];
-    load_staged_chunk(values, staged.chunk(row), lane);
+    staged.load(values, row);
 #pragma unroll
     for (int i = 0; i < kChunkElems; ++i) values[i] *= scale;
     finish_chunk(values, epilogue, m0 + row, column, shape.n - column);

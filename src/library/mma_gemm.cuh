@@ -42,6 +42,8 @@ struct Config {
   static constexpr int kNumStages = kConfig.tile.stages;
   static constexpr int kBandM = kConfig.tile.band_m;
   static constexpr int kCopyElems = kConfig.copy_elems;
+  // Narrow copies are many: all of their addresses at a time would take more registers than there are.
+  static constexpr int kUnrolledPasses = kCopyElems == 8 ? 64 : 8;
   static constexpr int kMmaM = 16;
   static constexpr int kMmaN = 8;
   static constexpr int kMmaK = 16;
@@ -321,9 +323,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
   // A K block, of which so many elements are left, is loaded in so many parts.
   const auto load_part = [&](int part, int parts, int left, bool is_cut) {
     constexpr int kPasses = LoaderA::kPasses + LoaderB::kPasses;
-    // Narrow copies are many: all of their addresses at a time would take more registers than there are.
-    constexpr int kUnrolled = Config::kCopyElems == 8 ? kPasses : 8;
-#pragma unroll kUnrolled
+#pragma unroll Config::kUnrolledPasses
     for (int pass = 0; pass < kPasses; ++pass) {
       if (pass * parts / kPasses != part) continue;
       if (pass < LoaderA::kPasses) {
