@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cuda/std/cstdint>
-#include <cuda/std/type_traits>
 #include <ptx/cp_async.cuh>
 #include <ptx/ldmatrix.cuh>
 #include <ptx/mma.cuh>
@@ -440,27 +439,6 @@ Status launch_instance(const KernelArgs& args, unsigned ctas, cudaStream_t strea
   config.stream = stream;
   HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, gemm_kernel<Config>, a, b, epilogue, shape));
   return {};
-}
-
-/// Of one configuration and type: by whether A is MN-major, twice, plus whether B is.
-using LayoutInstances = std::array<KernelInstance, 4>;
-
-constexpr std::size_t layout_index(OperandMajor major_a, OperandMajor major_b) {
-  return (major_a == OperandMajor::MN ? 2U : 0U) + (major_b == OperandMajor::MN ? 1U : 0U);
-}
-
-template <MmaConfig kConfig, typename T>
-constexpr LayoutInstances instances_of() {
-  LayoutInstances instances{};
-  const auto add = [&]<OperandMajor kMajorA, OperandMajor kMajorB>() {
-    using ThisConfig = Config<kConfig, T, kMajorA, kMajorB>;
-    instances[layout_index(kMajorA, kMajorB)] = {prepare_kernel<ThisConfig>, launch_instance<ThisConfig>};
-  };
-  add.template operator()<OperandMajor::K, OperandMajor::K>();
-  add.template operator()<OperandMajor::K, OperandMajor::MN>();
-  add.template operator()<OperandMajor::MN, OperandMajor::K>();
-  add.template operator()<OperandMajor::MN, OperandMajor::MN>();
-  return instances;
 }
 
 #endif  // __CUDACC_RTC__

@@ -138,7 +138,9 @@ void EmulatedLibraryGemm::Matrix::for_each_element(const Visit& visit) const {
 
 EmulatedLibraryGemm::EmulatedLibraryGemm(const LibraryProblem& problem) : problem_(problem) {
   free_all();
-  const auto& [m, n, k] = problem.shape;
+  const int m = problem.shape.m;
+  const int n = problem.shape.n;
+  const int k = problem.shape.k;
   std::mt19937 random;
   const auto make_input = [&](std::int64_t lines, std::int64_t elems, DataType type,
                               const OperandMemory& memory, bool used) {

@@ -305,6 +305,7 @@ TEST(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
 }
 
 TEST(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
+  configure({});
   const Backend& backend = mma_backend();
   EXPECT_THAT(backend.configs(),
               testing::ElementsAre("mma_256x128x64_s3", "mma_128x128x64_s3", "mma_64x64x64_s4",
@@ -325,6 +326,16 @@ TEST(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
   EXPECT_TRUE(backend.prepare(narrow, kHopper, "mma_64x64x32_s3_copy2", &prepared).ok());
   EXPECT_EQ(backend.prepare(problem_of({70, 70, 70}), kAda, "mma_256x128x64_s3", &prepared).code(),
             StatusCode::Unsupported);
+}
+
+TEST(LibraryMmaChoice, AllButTheLargestTileFitEveryGpu) {
+  configure({.compute_capability = {8, 9}});
+  const std::vector<std::string> configs = mma_backend().configs();
+  std::unique_ptr<const PreparedGemm> prepared;
+  for (auto config = std::next(configs.begin()); config != configs.end(); ++config) {
+    const Status status = mma_backend().prepare(problem_of({70, 70, 70}), kAda, *config, &prepared);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
 }
 
 TEST(LibraryMmaChoice, RefusesWhatNoLaunchOrGpuTakes) {
