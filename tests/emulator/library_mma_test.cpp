@@ -247,6 +247,11 @@ INSTANTIATE_TEST_SUITE_P(HugePitches, EmulatedLibraryMma, testing::ValuesIn(case
 
 // What is chosen, for operands that need not be there.
 
+class LibraryMmaChoice : public testing::Test {
+ protected:
+  void SetUp() override { configure({}); }
+};
+
 Problem problem_of(GemmShape shape) {
   Problem problem{};
   problem.alignments = {16, 16, 16, 16};
@@ -264,7 +269,7 @@ std::string chosen(const Problem& problem, Device device) {
   return status.ok() ? prepared->config() : status.message();
 }
 
-TEST(LibraryMmaChoice, IsTheLargestTileThatFillsTheGpu) {
+TEST_F(LibraryMmaChoice, IsTheLargestTileThatFillsTheGpu) {
   const Device h200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
   const Device ada = {.id = 0, .major = 8, .minor = 9, .sm_count = 128, .max_shared_bytes = 99 << 10};
   EXPECT_EQ(chosen(problem_of({8192, 8192, 8192}), h200), "mma_256x128x64_s3");
@@ -275,7 +280,7 @@ TEST(LibraryMmaChoice, IsTheLargestTileThatFillsTheGpu) {
   EXPECT_EQ(chosen(batches, h200), "mma_256x128x64_s3");
 }
 
-TEST(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
+TEST_F(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
   const auto narrowed = [](const auto& change) {
     Problem problem = problem_of({512, 512, 512});
     change(&problem);
@@ -304,8 +309,7 @@ TEST(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
   EXPECT_THAT(chosen(empty, kHopper), testing::Not(HasSubstr("copy")));
 }
 
-TEST(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
-  configure({});
+TEST_F(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
   const Backend& backend = mma_backend();
   EXPECT_THAT(backend.configs(),
               testing::ElementsAre("mma_256x128x64_s3", "mma_128x128x64_s3", "mma_64x64x64_s4",
@@ -328,7 +332,7 @@ TEST(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
             StatusCode::Unsupported);
 }
 
-TEST(LibraryMmaChoice, AllButTheLargestTileFitEveryGpu) {
+TEST_F(LibraryMmaChoice, AllButTheLargestTileFitEveryGpu) {
   configure({.compute_capability = {8, 9}});
   const std::vector<std::string> configs = mma_backend().configs();
   std::unique_ptr<const PreparedGemm> prepared;
@@ -338,7 +342,7 @@ TEST(LibraryMmaChoice, AllButTheLargestTileFitEveryGpu) {
   }
 }
 
-TEST(LibraryMmaChoice, RefusesWhatNoLaunchOrGpuTakes) {
+TEST_F(LibraryMmaChoice, RefusesWhatNoLaunchOrGpuTakes) {
   const auto refusal = [](const Problem& problem, const Device& device) {
     return mma_backend().can_implement(problem, device);
   };
