@@ -189,30 +189,29 @@ std::vector<Case> cases_of_activations() {
   return cases;
 }
 
-/// Lines that are gigabytes apart: element offsets of more than 32 bits within a tile and beyond.
+/// Lines so far apart that elements of one tile are more than 2^32 apart.
 std::vector<Case> cases_of_huge_pitches() {
-  constexpr std::int64_t kGap = std::int64_t{1} << 27;
+  constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
+  constexpr int kLines = 40;
   std::vector<Case> cases;
   for (const OperandMajor major : kMajors) {
-    for (const int remainder : {0, 2, 1}) {
-      // 20 lines of A or, where K is along them, of a K block.
-      LibraryProblem problem{
-          .shape = {major == OperandMajor::K ? 20 : 9, 9, major == OperandMajor::K ? 9 : 20}};
+    const auto add = [&](const char* config, int lines, const OperandMemory& memory) {
+      LibraryProblem problem{.shape = {9, 9, 9}};
+      (major == OperandMajor::K ? problem.shape.m : problem.shape.k) = lines;
       problem.major_a = major;
-      problem.a = {.remainder = remainder, .gap = kGap};
-      cases.push_back({"", problem});
-    }
-    // More than 16-byte copies count.
-    LibraryProblem problem{
-        .shape = {major == OperandMajor::K ? 9 : 17, 9, major == OperandMajor::K ? 17 : 9}};
-    problem.major_a = major;
-    problem.a.gap = 4 * kGap + kGap / 8;
-    cases.push_back({"", problem});
+      problem.a = memory;
+      cases.push_back({config, problem});
+    };
+    add("mma_64x64x64_s4", kLines, {.gap = kGap});
+    add("mma_64x64x32_s3_copy4", kLines, {.remainder = 2, .gap = kGap});
+    add("mma_64x64x32_s3_copy2", kLines, {.remainder = 1, .gap = kGap});
+    // Aligned, but more than 16-byte copies count.
+    add("", kLines / 4, {.gap = 4 * kGap});
   }
-  LibraryProblem problem = varied({20, 9, 9}, 4);
+  LibraryProblem problem = varied({kLines / 2, 9, 9}, 4);
   problem.beta = -2;
   problem.c.gap = kGap;
-  problem.d.gap = kGap;
+  problem.d.gap = 2 * kGap;
   cases.push_back({"", problem});
   return cases;
 }
