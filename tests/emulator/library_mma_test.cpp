@@ -292,6 +292,11 @@ TEST_F(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
   EXPECT_EQ(narrowed([](Problem* problem) { problem->alignments.b = 2; }), singles);
   EXPECT_EQ(narrowed([](Problem* problem) { problem->args.a.leading_dimension += 4; }), pairs);
   EXPECT_EQ(narrowed([](Problem* problem) { problem->args.b.leading_dimension += 3; }), singles);
+  // More than 16-byte copies count, in 32 bits, of the 256 lines that a tile may have.
+  constexpr std::int64_t kMostCounted = (std::int64_t{1} << 27) - 8;
+  EXPECT_THAT(narrowed([](Problem* problem) { problem->args.a.leading_dimension = kMostCounted; }),
+              testing::Not(HasSubstr("copy")));
+  EXPECT_EQ(narrowed([](Problem* problem) { problem->args.a.leading_dimension = kMostCounted + 8; }), pairs);
   // Of one batch nobody looks at the stride.
   EXPECT_THAT(narrowed([](Problem* problem) { problem->args.a.batch_stride = 3; }),
               testing::Not(HasSubstr("copy")));
