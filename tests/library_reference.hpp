@@ -19,7 +19,8 @@ inline double reference_activation(Activation activation, double x) {
     case Activation::None: return x;
     case Activation::Relu: return std::isnan(x) || x > 0 ? x : 0;
     case Activation::Gelu: return x * 0.5 * std::erfc(-x * std::sqrt(0.5));
-    case Activation::GeluTanh: return 0.5 * x * (1 + std::tanh(sqrt_two_over_pi * (x + 0.044715 * x * x * x)));
+    case Activation::GeluTanh:
+      return 0.5 * x * (1 + std::tanh(sqrt_two_over_pi * (x + 0.044715 * x * x * x)));
     case Activation::Silu: return x / (1 + std::exp(-x));
   }
   return x;

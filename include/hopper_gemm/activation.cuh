@@ -22,19 +22,22 @@ __device__ __forceinline__ float activate(float x) {
   }
 }
 
-/// The same for all of `values`, by the activation that is known at run time only: one branch for all of them.
+/// The same for all of `values`.
+template <Activation kActivation, int kCount>
+__device__ __forceinline__ void activate(float (&values)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) values[i] = activate<kActivation>(values[i]);
+}
+
+/// The same by the activation that is known at run time only: one branch for all of them.
 template <int kCount>
 __device__ __forceinline__ void activate(float (&values)[kCount], Activation activation) {
-  const auto apply = [&](auto one) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) values[i] = one(values[i]);
-  };
   switch (activation) {
     case Activation::None: break;
-    case Activation::Relu: apply([](float x) { return activate<Activation::Relu>(x); }); break;
-    case Activation::Gelu: apply([](float x) { return activate<Activation::Gelu>(x); }); break;
-    case Activation::GeluTanh: apply([](float x) { return activate<Activation::GeluTanh>(x); }); break;
-    case Activation::Silu: apply([](float x) { return activate<Activation::Silu>(x); }); break;
+    case Activation::Relu: activate<Activation::Relu>(values); break;
+    case Activation::Gelu: activate<Activation::Gelu>(values); break;
+    case Activation::GeluTanh: activate<Activation::GeluTanh>(values); break;
+    case Activation::Silu: activate<Activation::Silu>(values); break;
   }
 }
 

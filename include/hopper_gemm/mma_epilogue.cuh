@@ -82,26 +82,44 @@ __device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], 
   }
 }
 
+/// kChunkElems neighbours of a row, of type `T`.
+template <typename T>
+struct alignas(16) ElementChunk {
+  T elements[kChunkElems];
+};
+
+/// Loads the first `valid` of kChunkElems neighbours (none if negative); the others are not read, and become zeros.
+/// aligned: source is 16-byte aligned.
+template <typename T>
+__device__ __forceinline__ void load_chunk(ElementChunk<T>& chunk, const T* source, int valid, bool aligned) {
+  if (aligned && valid >= kChunkElems) {
+    constexpr int kVectors = sizeof(chunk) / sizeof(uint4);
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      reinterpret_cast<uint4*>(&chunk)[i] = reinterpret_cast<const uint4*>(source)[i];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kChunkElems; ++i) chunk.elements[i] = i < valid ? source[i] : T(0.0F);
+  }
+}
+
+/// Adds beta * chunk to the values.
+template <typename T>
+__device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float beta,
+                                          const ElementChunk<T>& chunk) {
+#pragma unroll
+  for (int i = 0; i < kChunkElems; ++i) values[i] += beta * static_cast<float>(chunk.elements[i]);
+}
+
 /// Adds beta * c to the first `valid` of the values (none if negative); the others of c are not read. aligned: c
 /// is 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float beta, const T* c, int valid,
                                           bool aligned) {
-  struct alignas(16) Chunk {
-    T elements[kChunkElems];
-  } chunk;
-  if (aligned && valid >= kChunkElems) {
-    constexpr int kVectors = sizeof(Chunk) / sizeof(uint4);
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      reinterpret_cast<uint4*>(&chunk)[i] = reinterpret_cast<const uint4*>(c)[i];
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < kChunkElems; ++i) chunk.elements[i] = i < valid ? c[i] : T(0.0F);
-  }
-#pragma unroll
-  for (int i = 0; i < kChunkElems; ++i) values[i] += beta * static_cast<float>(chunk.elements[i]);
+  ElementChunk<T> chunk;
+  load_chunk(chunk, c, valid, aligned);
+  add_chunk(values, beta, chunk);
 }
 
 /// Rounds a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to `T` and stores
@@ -209,6 +227,16 @@ __device__ __forceinline__ void load_staged_chunk(float (&values)[kChunkElems], 
   values[5] = high.y;
   values[6] = high.z;
   values[7] = high.w;
+}
+
+/// Replaces a chunk in the staging buffer, in the order of load_staged_chunk().
+__device__ __forceinline__ void store_staged_chunk(const float (&values)[kChunkElems], float* chunk,
+                                                   int lane) {
+  const int first_half = lane / 4 % 2 * 4;
+  const float4 low = float4{values[0], values[1], values[2], values[3]};
+  const float4 high = float4{values[4], values[5], values[6], values[7]};
+  *reinterpret_cast<float4*>(chunk + first_half) = first_half == 0 ? low : high;
+  *reinterpret_cast<float4*>(chunk + (first_half ^ 4)) = first_half == 0 ? high : low;
 }
 
 /// Scales a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, adds beta * C, rounds

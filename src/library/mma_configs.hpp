@@ -23,6 +23,27 @@ constexpr TileConfig tile_of(int block_m, int block_n, int block_k, int warp_m, 
           .band_m = 8};
 }
 
+/// Of one configuration and type: by whether A is MN-major, twice, plus whether B is.
+using LayoutInstances = std::array<KernelInstance, 4>;
+
+constexpr std::size_t layout_index(OperandMajor major_a, OperandMajor major_b) {
+  return (major_a == OperandMajor::MN ? 2U : 0U) + (major_b == OperandMajor::MN ? 1U : 0U);
+}
+
+template <MmaConfig kConfig, typename T>
+constexpr LayoutInstances instances_of() {
+  LayoutInstances instances{};
+  const auto add = [&]<OperandMajor kMajorA, OperandMajor kMajorB>() {
+    using ThisConfig = Config<kConfig, T, kMajorA, kMajorB>;
+    instances[layout_index(kMajorA, kMajorB)] = {prepare_kernel<ThisConfig>, launch_instance<ThisConfig>};
+  };
+  add.template operator()<OperandMajor::K, OperandMajor::K>();
+  add.template operator()<OperandMajor::K, OperandMajor::MN>();
+  add.template operator()<OperandMajor::MN, OperandMajor::K>();
+  add.template operator()<OperandMajor::MN, OperandMajor::MN>();
+  return instances;
+}
+
 /// Warps of 64x64 do the most products per byte from shared memory. They are for large D.
 inline constexpr std::array kLargeConfigs = {
     MmaConfig{tile_of(256, 128, 64, 64, 64, 3), 8},  // 144 KiB of shared memory: not for sm_86 and sm_89
@@ -45,13 +66,15 @@ extern const SmallInstances kSmallInstancesBf16;
 extern const LargeInstances kLargeInstancesFp16;
 extern const SmallInstances kSmallInstancesFp16;
 
+template <const auto& kConfigs, typename T, std::size_t... kIndex>
+constexpr auto instance_table_of(std::index_sequence<kIndex...>) {
+  return std::array{instances_of<kConfigs[kIndex], T>()...};
+}
+
 /// The kernels of `kConfigs`, in their order.
 template <const auto& kConfigs, typename T>
 constexpr auto instance_table() {
-  return [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-    return std::array<LayoutInstances, sizeof...(kIndex)>{instances_of<kConfigs[kIndex], T>()...};
-  }
-  (std::make_index_sequence<kConfigs.size()>());
+  return instance_table_of<kConfigs, T>(std::make_index_sequence<kConfigs.size()>());
 }
 
 }  // namespace hopper_gemm::library::mma

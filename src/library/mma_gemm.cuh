@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cuda/std/cstdint>
-#include <cuda/std/type_traits>
 #include <ptx/cp_async.cuh>
 #include <ptx/ldmatrix.cuh>
 #include <ptx/mma.cuh>
@@ -42,6 +41,8 @@ struct Config {
   static constexpr int kNumStages = kConfig.tile.stages;
   static constexpr int kBandM = kConfig.tile.band_m;
   static constexpr int kCopyElems = kConfig.copy_elems;
+  // Narrow copies are many: all of their addresses at a time would take more registers than there are.
+  static constexpr int kUnrolledPasses = kCopyElems == 8 ? 64 : 8;
   static constexpr int kMmaM = 16;
   static constexpr int kMmaN = 8;
   static constexpr int kMmaK = 16;
@@ -51,6 +52,9 @@ struct Config {
   static constexpr int kWarpsN = BLOCK_N / WARP_N;
   static constexpr int kNumWarps = BLOCK_M / WARP_M * kWarpsN;
   static constexpr int kNumThreads = kNumWarps * kWarpThreads;
+  // Tiles with narrow copies need company, as their threads compute addresses more than anything else. Told of no company
+  // ptxas would spill for the sake of one more.
+  static constexpr int kMinCtasPerSm = kCopyElems == 8 ? 1 : 4;
   static_assert(BLOCK_M % WARP_M == 0 && BLOCK_N % WARP_N == 0);
   static_assert((WARP_M == 32 || WARP_M == 64) && (WARP_N == 32 || WARP_N == 64),
                 "OperandTile::moved() counts a warp's rows and columns within 128 bytes");
@@ -76,8 +80,9 @@ struct OperandTile {
     return line * kLineElems + chunk * kChunkElems + elem % kChunkElems;
   }
 
-  __device__ __forceinline__ static int index(int mn, int k) {
-    return kMajor == OperandMajor::K ? index_in_line(mn, k) : index_in_line(k, mn);
+  /// Where the row of that number lies of the 8x8 elements from mn, k on that ldmatrix takes together.
+  __device__ __forceinline__ static int matrix_row(int mn, int k, int row) {
+    return kMajor == OperandMajor::K ? index_in_line(mn + row, k) : index_in_line(k + row, mn);
   }
 
   /// From the address of a row that ldmatrix reads for the warp's first 16 of BLOCK_MN in step 0, the address of the same
@@ -153,12 +158,12 @@ class TileLoader {
     if constexpr (kIsKMajor) {
       whole_ = Config::kCopyElems;
       source_ = matrix + mn * leading_dimension_ + elem_;
+      last_line_ = inside - 1;
+      if constexpr (kKeepsOffsets) {
 #pragma unroll
-      for (int pass = 0; pass < kPasses; ++pass) {
-        // Of lines beyond the edge any numbers will do, as only rows or columns of D that nobody stores depend on them.
-        const int line = line_ + pass * kLinesPerPass;
-        offsets_[pass] =
-            static_cast<Offset>((line < inside ? line : inside - 1) * (leading_dimension_ / kOffsetElems));
+        for (int pass = 0; pass < kPasses; ++pass) {
+          offsets_[pass] = static_cast<cuda::std::uint32_t>(offset_in_copies(pass));
+        }
       }
     } else {
       whole_ = first_of_copy(inside - elem_);
@@ -167,11 +172,10 @@ class TileLoader {
     }
   }
 
-  /// Elements of a copy that lie inside of M or N, of a K block of which all is inside of K.
-  __device__ __forceinline__ int valid() const { return whole_; }
-
-  /// The same for a K block of which `left` elements are inside of K.
-  __device__ __forceinline__ int valid_of(int pass, int left) const {
+  /// Elements of a copy that lie inside of the operand, of a K block whose first `left` elements are inside of K: all or,
+  /// unless it is cut, none.
+  __device__ __forceinline__ int valid_of(int pass, int left, bool is_cut) const {
+    if (!is_cut) return left > 0 ? whole_ : 0;
     if constexpr (kIsKMajor) return first_of_copy(left - elem_);
     return line_ + pass * kLinesPerPass < left ? whole_ : 0;
   }
@@ -198,20 +202,36 @@ class TileLoader {
   }
 
  private:
-  // Counted in copies an offset takes one register and one instruction to add; countable_in_copies() says when.
-  static constexpr int kOffsetElems = Config::kCopyElems == 8 ? 8 : 1;
-  using Offset = cuda::std::conditional_t<kOffsetElems == 1, cuda::std::int64_t, cuda::std::uint32_t>;
+  // An offset that is counted in copies, of 16 bytes, takes one register and one instruction to add: copy_elems_of() says
+  // when it can. Others are computed anew for every copy.
+  static constexpr bool kKeepsOffsets = kIsKMajor && Config::kCopyElems == 8;
 
   __device__ __forceinline__ static int first_of_copy(int left) {
     return left <= 0 ? 0 : left < Config::kCopyElems ? left : Config::kCopyElems;
   }
 
-  __device__ __forceinline__ cuda::std::int64_t offset_of(int pass) const {
-    if constexpr (kIsKMajor) {
-      return static_cast<cuda::std::int64_t>(offsets_[pass]) * kOffsetElems;
+  /// Of a pass's line from where the thread's lines begin.
+  __device__ __forceinline__ cuda::std::int64_t offset_in_copies(int pass) const {
+    const cuda::std::int64_t pitch = leading_dimension_ / Config::kCopyElems;
+    if constexpr (!kIsKMajor) {
+      // The product of two 32-bit numbers is one instruction.
+      if constexpr (Config::kCopyElems == 8) {
+        return static_cast<cuda::std::int64_t>(static_cast<cuda::std::uint32_t>(pitch)) *
+               (pass * kLinesPerPass);
+      }
+      return pitch * (pass * kLinesPerPass);
     } else {
-      return static_cast<cuda::std::int64_t>(static_cast<Offset>(leading_dimension_ / kOffsetElems)) *
-             (pass * kLinesPerPass * kOffsetElems);
+      // Of lines beyond the edge any numbers will do, as only rows or columns of D that nobody stores depend on them.
+      const int line = line_ + pass * kLinesPerPass;
+      return pitch * (line < last_line_ ? line : last_line_);
+    }
+  }
+
+  __device__ __forceinline__ cuda::std::int64_t offset_of(int pass) const {
+    if constexpr (kKeepsOffsets) {
+      return static_cast<cuda::std::int64_t>(offsets_[pass]) * Config::kCopyElems;
+    } else {
+      return offset_in_copies(pass) * Config::kCopyElems;
     }
   }
 
@@ -219,8 +239,9 @@ class TileLoader {
   const T* source_;  // the thread's first element of the K block that comes next
   int line_;         // of the tile, in the first pass
   int elem_;         // of every line
-  int whole_;
-  Offset offsets_[kIsKMajor ? kPasses : 1];
+  int whole_;  // elements of a copy that lie inside of M or N, or of all of K where that is along the lines
+  int last_line_;  // of the tile, inside of the operand, where K is along the lines
+  cuda::std::uint32_t offsets_[kKeepsOffsets ? kPasses : 1];
 };
 
 /// What a warp multiplies in one step along K.
@@ -242,11 +263,8 @@ struct LaneAddresses {
     // of the next 8; of B, two tiles at a time, the first and the second 8 along K of 8 columns, then of the next 8.
     const int row = lane % 8;
     const int matrix = lane / 8;
-    const auto index = [row]<typename Tile>(Tile, int mn, int k) {
-      return Tile::kMajor == OperandMajor::K ? Tile::index(mn + row, k) : Tile::index(mn, k + row);
-    };
-    a = ptx::smem_addr(smem.a[0] + index(TileA<Config>{}, warp_m + matrix % 2 * 8, matrix / 2 * 8));
-    b = ptx::smem_addr(smem.b[0] + index(TileB<Config>{}, warp_n + matrix / 2 * 8, matrix % 2 * 8));
+    a = ptx::smem_addr(smem.a[0] + TileA<Config>::matrix_row(warp_m + matrix % 2 * 8, matrix / 2 * 8, row));
+    b = ptx::smem_addr(smem.b[0] + TileB<Config>::matrix_row(warp_n + matrix / 2 * 8, matrix % 2 * 8, row));
   }
 };
 
@@ -275,7 +293,7 @@ __device__ __forceinline__ void load_fragments(Fragments<Config>& fragments,
 
 /// D of every batch, one tile a CTA: grid of the tiles of all batches, one batch after the other.
 template <typename Config>
-__global__ void __launch_bounds__(Config::kNumThreads)
+__global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
     gemm_kernel(Operand<typename Config::T> a, Operand<typename Config::T> b, GemmEpilogue epilogue,
                 GemmShape shape) {
   using T = typename Config::T;
@@ -301,17 +319,17 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   LoaderB loader_b(b, batch, n0, shape.n, thread);
   int write_stage = 0;
   const auto next = [](int stage) { return stage + 1 == Config::kNumStages ? 0 : stage + 1; };
-  // A K block is loaded in so many parts. valid_of(loader, pass): elements that a copy reads.
-  const auto load_part = [&](int part, int parts, auto valid_of) {
+  // A K block, of which so many elements are left, is loaded in so many parts.
+  const auto load_part = [&](int part, int parts, int left, bool is_cut) {
     constexpr int kPasses = LoaderA::kPasses + LoaderB::kPasses;
-#pragma unroll
+#pragma unroll Config::kUnrolledPasses
     for (int pass = 0; pass < kPasses; ++pass) {
       if (pass * parts / kPasses != part) continue;
       if (pass < LoaderA::kPasses) {
-        loader_a.copy(smem.a[write_stage], pass, valid_of(loader_a, pass));
+        loader_a.copy(smem.a[write_stage], pass, loader_a.valid_of(pass, left, is_cut));
       } else {
         const int pass_b = pass - LoaderA::kPasses;
-        loader_b.copy(smem.b[write_stage], pass_b, valid_of(loader_b, pass_b));
+        loader_b.copy(smem.b[write_stage], pass_b, loader_b.valid_of(pass_b, left, is_cut));
       }
     }
     if (part + 1 < parts) return;
@@ -332,16 +350,15 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       num_k_blocks == 0 ? 0 : static_cast<cuda::std::int64_t>(num_k_blocks - 1) * Config::BLOCK_K;
   loader_a.move(last_k);
   loader_b.move(last_k);
-  const int left = shape.k - static_cast<int>(last_k);
-  load_part(0, 1, [left](const auto& loader, int pass) { return loader.valid_of(pass, left); });
+  load_part(0, 1, shape.k - static_cast<int>(last_k), true);
   loader_a.move(-last_k - Config::BLOCK_K);
   loader_b.move(-last_k - Config::BLOCK_K);
-  const auto whole_if = [](bool exists) {
-    return [exists](const auto& loader, int) { return exists ? loader.valid() : 0; };
+  const auto load_whole_part = [&](int part, int parts, int k_block) {
+    load_part(part, parts, k_block < num_k_blocks ? Config::BLOCK_K : 0, false);
   };
 #pragma unroll
   for (int k_block = 1; k_block < Config::kNumStages - 1; ++k_block) {
-    load_part(0, 1, whole_if(k_block < num_k_blocks));
+    load_whole_part(0, 1, k_block);
   }
   const LaneAddresses<Config> lane_addresses(smem, warp_m, warp_n, lane);
   Fragments<Config> fragments[2];
@@ -355,7 +372,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       // this one's steps but the last.
       if (step + 1 < Config::kNumSteps) {
         load_fragments(fragments[(step + 1) % 2], lane_addresses, read_stage, step + 1);
-        load_part(step, Config::kNumSteps - 1, whole_if(k_block + Config::kNumStages - 1 < num_k_blocks));
+        load_whole_part(step, Config::kNumSteps - 1, k_block + Config::kNumStages - 1);
       } else {
         wait_for_next_k_block();
         read_stage = next(read_stage);
@@ -422,27 +439,6 @@ Status launch_instance(const KernelArgs& args, unsigned ctas, cudaStream_t strea
   config.stream = stream;
   HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, gemm_kernel<Config>, a, b, epilogue, shape));
   return {};
-}
-
-/// Of one configuration and type: by whether A is MN-major, twice, plus whether B is.
-using LayoutInstances = std::array<KernelInstance, 4>;
-
-constexpr std::size_t layout_index(OperandMajor major_a, OperandMajor major_b) {
-  return (major_a == OperandMajor::MN ? 2U : 0U) + (major_b == OperandMajor::MN ? 1U : 0U);
-}
-
-template <MmaConfig kConfig, typename T>
-constexpr LayoutInstances instances_of() {
-  LayoutInstances instances{};
-  const auto add = [&]<OperandMajor kMajorA, OperandMajor kMajorB>() {
-    using ThisConfig = Config<kConfig, T, kMajorA, kMajorB>;
-    instances[layout_index(kMajorA, kMajorB)] = {prepare_kernel<ThisConfig>, launch_instance<ThisConfig>};
-  };
-  add.template operator()<OperandMajor::K, OperandMajor::K>();
-  add.template operator()<OperandMajor::K, OperandMajor::MN>();
-  add.template operator()<OperandMajor::MN, OperandMajor::K>();
-  add.template operator()<OperandMajor::MN, OperandMajor::MN>();
-  return instances;
 }
 
 #endif  // __CUDACC_RTC__
