@@ -1,0 +1,47 @@
+# The library, shared (hopper_gemm) and static (hopper_gemm_static).
+# hopper_gemm_library_wgmma and hopper_gemm_library_mma, the kernels' object libraries, must be there.
+
+set(HG_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated/include)
+configure_file(include/hopper_gemm/version.hpp.in ${HG_GENERATED_INCLUDE_DIR}/hopper_gemm/version.hpp @ONLY)
+
+# hg_add_library_host(target): everything between the public interface and the kernels, as an object library.
+function(hg_add_library_host target)
+  set(sources checked_gemm.cpp device.cpp footprint.cpp gemm.cpp gemm_c.cpp plan.cpp)
+  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/library/)
+  add_library(${target} OBJECT ${sources})
+  target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})
+endfunction()
+
+hg_add_library_host(hopper_gemm_library_host)
+target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
+
+set(library_parts hopper_gemm_library_host hopper_gemm_library_wgmma hopper_gemm_library_mma)
+set_target_properties(${library_parts} PROPERTIES
+  POSITION_INDEPENDENT_CODE ON
+  CXX_VISIBILITY_PRESET hidden
+  CUDA_VISIBILITY_PRESET hidden
+  VISIBILITY_INLINES_HIDDEN ON)
+
+add_library(hopper_gemm SHARED)
+add_library(hopper_gemm_static STATIC)
+foreach(target IN ITEMS hopper_gemm hopper_gemm_static)
+  add_library(hopper_gemm::${target} ALIAS ${target})
+  foreach(part IN LISTS library_parts)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${part}>)
+  endforeach()
+  target_include_directories(${target} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${HG_GENERATED_INCLUDE_DIR}>)
+  target_compile_features(${target} INTERFACE cxx_std_17)
+  target_link_libraries(${target} INTERFACE CUDA::toolkit PRIVATE CUDA::cudart_static)
+  # The kernels need no device linker, and a user's program no CUDA compiler.
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME hopper_gemm LINKER_LANGUAGE CXX)
+endforeach()
+
+# Before 1.0 every minor version may break programs that were linked with the one before.
+set_target_properties(hopper_gemm PROPERTIES
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+# Visibility alone leaves what the compiler instantiates of std:: and what cudart brings.
+set(version_script ${PROJECT_SOURCE_DIR}/src/library/exports.map)
+target_link_options(hopper_gemm PRIVATE
+  -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL -Wl,--no-undefined)
+set_target_properties(hopper_gemm PROPERTIES LINK_DEPENDS ${version_script})

@@ -1,0 +1,552 @@
+#include "hopper_gemm/gemm.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulator/emulator.hpp"
+#include "fake_backends.hpp"
+#include "library/plan.hpp"
+
+namespace hopper_gemm::library {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr Device kH200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 232448};
+constexpr Device kA100 = {.id = 0, .major = 8, .minor = 0, .sm_count = 108, .max_shared_bytes = 166912};
+
+template <typename T = void>
+T* at(std::uintptr_t address) {
+  return std::bit_cast<T*>(address);
+}
+
+GemmDescriptor small_gemm() {
+  GemmDescriptor gemm;
+  gemm.m = 16;
+  gemm.n = 24;
+  gemm.k = 8;
+  return gemm;
+}
+
+GemmOperands small_operands() {
+  GemmOperands operands;
+  operands.a = at(0x10000);
+  operands.b = at(0x20000);
+  operands.d = at(0x30000);
+  return operands;
+}
+
+class GemmPlanTest : public testing::Test {
+ protected:
+  GemmPlanTest() {
+    reset_fake_backends();
+    unsetenv("HGEMM_CONFIG");
+  }
+  ~GemmPlanTest() override { unsetenv("HGEMM_CONFIG"); }
+
+  Status create(const GemmDescriptor& gemm, const GemmOptions& options = {}, const Device& device = kH200) {
+    const std::array<const Backend*, 2> backends = {&wgmma_backend(), &mma_backend()};
+    return Plan::create(gemm, options, device, backends, &plan_);
+  }
+  Status run(const GemmOperands& operands) { return plan_->run(operands, nullptr); }
+
+  std::shared_ptr<const Plan> plan_;
+};
+
+// --- What no GEMM can have -------------------------------------------------------------------------------------------
+
+struct Fault {
+  std::function<void(GemmDescriptor&)> make;
+  StatusCode code;
+  const char* message;
+};
+
+TEST_F(GemmPlanTest, NamesTheFieldAndSaysWhatIsAllowed) {
+  constexpr auto kInvalid = StatusCode::InvalidArgument;
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const std::vector<Fault> faults = {
+      {[](auto& gemm) { gemm.m = -1; }, kInvalid, "m is -1, but must be 0 to 2147483391"},
+      {[](auto& gemm) { gemm.n = 2147483392; }, kInvalid, "n is 2147483392, but must be 0 to 2147483391"},
+      {[](auto& gemm) { gemm.k = -2; }, kInvalid, "k is -2, but must be 0 to 2147483391"},
+      {[](auto& gemm) { gemm.batch_count = -1; }, kInvalid, "batch_count is -1, but must be 0 to 2147483647"},
+      {[](auto& gemm) { gemm.input_type = DataType{3}; }, kInvalid,
+       "input_type is 3, but its values are 0 to 2"},
+      {[](auto& gemm) { gemm.output_type = DataType{-1}; }, kInvalid,
+       "output_type is -1, but its values are 0 to 2"},
+      {[](auto& gemm) { gemm.bias = Bias{3}; }, kInvalid, "bias is 3, but its values are 0 to 2"},
+      {[](auto& gemm) { gemm.bias_type = DataType{9}; }, kInvalid,
+       "bias_type is 9, but its values are 0 to 2"},
+      {[](auto& gemm) { gemm.activation = Activation{5}; }, kInvalid,
+       "activation is 5, but its values are 0 to 4"},
+      {[](auto& gemm) { gemm.input_type = DataType::Float32; }, StatusCode::Unsupported,
+       "input_type is fp32, but the library multiplies bf16 and fp16 alone"},
+      {[](auto& gemm) { gemm.a.order = Layout{2}; }, kInvalid, "a.order is 2, but its values are 0 to 1"},
+      {[](auto& gemm) { gemm.a.leading_dimension = 7; }, kInvalid,
+       "a.leading_dimension is 7, shorter than a line of 8"},
+      {[](auto& gemm) { gemm.b.leading_dimension = 0; }, kInvalid,
+       "b.leading_dimension is 0, shorter than a line of 24"},
+      {[](auto& gemm) {
+         gemm.b.transposed = true;
+         gemm.b.leading_dimension = 7;
+       },
+       kInvalid, "b.leading_dimension is 7, shorter than a line of 8"},
+      {[](auto& gemm) {
+         gemm.d.order = Layout::ColumnMajor;
+         gemm.d.leading_dimension = 15;
+       },
+       kInvalid, "d.leading_dimension is 15, shorter than a line of 16"},
+      {[](auto& gemm) { gemm.c.leading_dimension = -2; }, kInvalid,
+       "c.leading_dimension is -2, shorter than a line of 24"},
+      {[](auto& gemm) { gemm.a.batch_stride = -2; }, kInvalid,
+       "a.batch_stride is -2, but must be kPacked, 0 or more"},
+      {[](auto& gemm) { gemm.a.alignment_bytes = 1; }, kInvalid,
+       "a.alignment_bytes is 1, but must be a power of two, and at least an element's 2"},
+      {[](auto& gemm) {
+         gemm.output_type = DataType::Float32;
+         gemm.d.alignment_bytes = 2;
+       },
+       kInvalid, "d.alignment_bytes is 2, but must be a power of two, and at least an element's 4"},
+      {[](auto& gemm) { gemm.b.alignment_bytes = 24; }, kInvalid,
+       "b.alignment_bytes is 24, but must be a power of two"},
+      {[](auto& gemm) { gemm.c.transposed = true; }, kInvalid,
+       "c.transposed is true, but only a and b can be transposed"},
+      {[](auto& gemm) { gemm.d.transposed = true; }, kInvalid,
+       "d.transposed is true, but only a and b can be transposed"},
+      {[](auto& gemm) {
+         gemm.batch_count = 2;
+         gemm.d.batch_stride = 0;
+       },
+       kInvalid, "d.batch_stride is 0, so that batches of D overlap"},
+      {[](auto& gemm) {
+         gemm.batch_count = 2;
+         gemm.d.batch_stride = 16 * 24 - 1;
+       },
+       kInvalid, "d.batch_stride is 383, so that batches of D overlap"},
+      {[](auto& gemm) {
+         gemm.bias = Bias::PerRow;
+         gemm.bias_batch_stride = -3;
+       },
+       kInvalid, "bias_batch_stride is -3, but must be kPacked, 0 or more"},
+      {[](auto& gemm) { gemm.a.leading_dimension = kMax; }, StatusCode::Unsupported,
+       "a spans 2^63 bytes or more, which is more memory than can be addressed"},
+      {[](auto& gemm) { gemm.d.leading_dimension = kMax / 16; }, StatusCode::Unsupported,
+       "d spans 2^63 bytes"},
+      {[](auto& gemm) {
+         gemm.batch_count = 2;
+         gemm.b.batch_stride = kMax / 2;
+       },
+       StatusCode::Unsupported, "b spans 2^63 bytes"},
+      {[](auto& gemm) {
+         gemm.batch_count = 2147483647;
+         gemm.m = gemm.n = 2147483391;
+       },
+       StatusCode::Unsupported, "spans 2^63 bytes"},
+      {[](auto& gemm) {
+         gemm.batch_count = 2;
+         gemm.bias = Bias::PerRow;
+         gemm.bias_batch_stride = kMax - 1;
+       },
+       StatusCode::Unsupported, "the bias spans 2^63 bytes"},
+  };
+  for (const Fault& fault : faults) {
+    GemmDescriptor gemm = small_gemm();
+    fault.make(gemm);
+    const Status status = create(gemm);
+    EXPECT_EQ(status.code(), fault.code) << status.message() << " for " << fault.message;
+    EXPECT_THAT(status.message(), HasSubstr(fault.message));
+  }
+  EXPECT_EQ(plan_, nullptr);
+}
+
+TEST_F(GemmPlanTest, LooksAtNothingThatDoesNotCount) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.d.batch_stride = 0;      // there is one batch
+  gemm.bias_batch_stride = -3;  // and no bias
+  gemm.c.order = Layout::ColumnMajor;
+  EXPECT_TRUE(create(gemm).ok());
+}
+
+// --- What the kernels are given --------------------------------------------------------------------------------------
+
+TEST_F(GemmPlanTest, GivesKernelsRowMajorDAndOperandsByWhatIsContiguous) {
+  for (const Layout a_order : {Layout::RowMajor, Layout::ColumnMajor}) {
+    for (const Layout b_order : {Layout::RowMajor, Layout::ColumnMajor}) {
+      for (int bits = 0; bits < 8; ++bits) {
+        GemmDescriptor gemm = small_gemm();
+        gemm.a.order = a_order;
+        gemm.a.transposed = (bits & 1) != 0;
+        gemm.b.order = b_order;
+        gemm.b.transposed = (bits & 2) != 0;
+        const bool transposes = (bits & 4) != 0;
+        gemm.d.order = gemm.c.order = transposes ? Layout::ColumnMajor : Layout::RowMajor;
+        gemm.bias = Bias::PerRow;
+        gemm.a.alignment_bytes = 4;
+        gemm.b.alignment_bytes = 8;
+        ASSERT_TRUE(create(gemm).ok());
+        GemmOperands operands = small_operands();
+        operands.c = at(0x40000);
+        operands.bias = at(0x50000);
+        operands.alpha = 2;
+        operands.beta = 3;
+        ASSERT_TRUE(run(operands).ok());
+
+        const bool a_is_k_major = (a_order == Layout::RowMajor) != gemm.a.transposed;
+        const bool b_is_k_major = (b_order == Layout::ColumnMajor) != gemm.b.transposed;
+        const OperandArgs a = {operands.a, a_is_k_major ? OperandMajor::K : OperandMajor::MN,
+                               a_is_k_major ? 8 : 16, 0};
+        const OperandArgs b = {operands.b, b_is_k_major ? OperandMajor::K : OperandMajor::MN,
+                               b_is_k_major ? 8 : 24, 0};
+        const OperandArgs& first = transposes ? b : a;
+        const OperandArgs& second = transposes ? a : b;
+        const KernelArgs& args = fake_wgmma.launched.back();
+        EXPECT_EQ(args.shape, (transposes ? GemmShape{24, 16, 8} : GemmShape{16, 24, 8}));
+        EXPECT_EQ(args.batch_count, 1);
+        EXPECT_EQ(args.a.data, first.data);
+        EXPECT_EQ(args.a.major, first.major);
+        EXPECT_EQ(args.a.leading_dimension, first.leading_dimension);
+        EXPECT_EQ(args.b.data, second.data);
+        EXPECT_EQ(args.b.major, second.major);
+        EXPECT_EQ(args.b.leading_dimension, second.leading_dimension);
+        EXPECT_EQ(args.epilogue.bias_kind, transposes ? Bias::PerColumn : Bias::PerRow);
+        EXPECT_EQ(args.epilogue.ldd, transposes ? 16 : 24);
+        EXPECT_EQ(args.epilogue.ldc, transposes ? 16 : 24);
+        EXPECT_EQ(args.epilogue.d, operands.d);
+        EXPECT_EQ(args.epilogue.c, operands.c);
+        EXPECT_EQ(args.epilogue.bias, operands.bias);
+        EXPECT_EQ(args.epilogue.alpha, 2);
+        EXPECT_EQ(args.epilogue.beta, 3);
+
+        const Problem& problem = fake_wgmma.prepared.back();
+        EXPECT_EQ(problem.alignments.a, transposes ? 8 : 4);
+        EXPECT_EQ(problem.alignments.b, transposes ? 4 : 8);
+        EXPECT_EQ(problem.args.a.major, first.major);
+        EXPECT_EQ(problem.args.a.data, nullptr);
+      }
+    }
+  }
+}
+
+TEST_F(GemmPlanTest, FillsInPackedStrides) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.batch_count = 3;
+  gemm.a.leading_dimension = 10;
+  gemm.b.batch_stride = 0;
+  gemm.c.order = gemm.d.order = Layout::ColumnMajor;
+  gemm.c.batch_stride = 0;
+  gemm.bias = Bias::PerColumn;
+  gemm.bias_batch_stride = kPacked;
+  gemm.input_type = DataType::Float16;
+  gemm.output_type = DataType::Float32;
+  gemm.bias_type = DataType::Float16;
+  gemm.activation = Activation::Gelu;
+  ASSERT_TRUE(create(gemm, {.config = {}, .programmatic_dependent_launch = true}).ok());
+  const Problem& problem = fake_wgmma.prepared.at(0);
+  EXPECT_TRUE(problem.programmatic_dependent_launch);
+  EXPECT_EQ(problem.args.batch_count, 3);
+  EXPECT_EQ(problem.args.input_type, DataType::Float16);
+  EXPECT_EQ(problem.args.b.leading_dimension, 10);
+  EXPECT_EQ(problem.args.b.batch_stride, 160);
+  EXPECT_EQ(problem.args.a.batch_stride, 0);
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  EXPECT_EQ(epilogue.ldd, 16);
+  EXPECT_EQ(epilogue.d_batch_stride, 16 * 24);
+  EXPECT_EQ(epilogue.c_batch_stride, 0);
+  EXPECT_EQ(epilogue.bias_kind, Bias::PerRow);
+  EXPECT_EQ(epilogue.bias_batch_stride, 24);
+  EXPECT_EQ(epilogue.output_type, DataType::Float32);
+  EXPECT_EQ(epilogue.bias_type, DataType::Float16);
+  EXPECT_EQ(epilogue.activation, Activation::Gelu);
+}
+
+TEST_F(GemmPlanTest, TakesHeadsOfAttentionSideBySide) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.batch_count = 4;
+  gemm.d.leading_dimension = 4 * 24;
+  gemm.d.batch_stride = 24;
+  EXPECT_TRUE(create(gemm).ok());
+  gemm.d.batch_stride = 23;
+  EXPECT_FALSE(create(gemm).ok());
+}
+
+// --- Nothing to compute, nothing to multiply -------------------------------------------------------------------------
+
+TEST_F(GemmPlanTest, DoesNothingWhereDHasNoElements) {
+  for (const auto member : {&GemmDescriptor::m, &GemmDescriptor::n, &GemmDescriptor::batch_count}) {
+    GemmDescriptor gemm = small_gemm();
+    gemm.*member = 0;
+    ASSERT_TRUE(create(gemm).ok());
+    EXPECT_TRUE(run({}).ok());
+    EXPECT_EQ(plan_->config(), "");
+    EXPECT_EQ(plan_->workspace_bytes(), 0U);
+    EXPECT_THAT(plan_->explain(), HasSubstr("nothing to compute"));
+  }
+  EXPECT_THAT(fake_wgmma.launched, IsEmpty());
+  EXPECT_THAT(fake_mma.launched, IsEmpty());
+}
+
+TEST_F(GemmPlanTest, WithoutAProductGoesToTheMmaFamily) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.k = 0;
+  ASSERT_TRUE(create(gemm).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+  GemmOperands operands;
+  operands.d = at(0x30000);
+  EXPECT_TRUE(run(operands).ok());
+  EXPECT_THAT(fake_mma.launched, SizeIs(1));
+  EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: k is 0"));
+  EXPECT_THAT(create(gemm, {.config = "wgmma"}).message(),
+              HasSubstr("options.config asks for wgmma: k is 0, and what has no product is for mma alone"));
+}
+
+TEST_F(GemmPlanTest, ReadsNeitherANorBWhereAlphaIsZero) {
+  ASSERT_TRUE(create(small_gemm()).ok());
+  EXPECT_EQ(plan_->config(), "wgmma_fake");
+  GemmOperands operands;
+  operands.d = at(0x30000);
+  operands.c = at(0x40000);
+  operands.alpha = 0;
+  operands.beta = 2;
+  ASSERT_TRUE(run(operands).ok());
+  EXPECT_THAT(fake_wgmma.launched, IsEmpty());
+  const KernelArgs& args = fake_mma.launched.at(0);
+  EXPECT_EQ(args.shape, (GemmShape{16, 24, 0}));
+  EXPECT_EQ(args.epilogue.c, operands.c);
+  EXPECT_EQ(fake_mma.prepared.at(0).args.shape, args.shape);
+}
+
+// --- Operands --------------------------------------------------------------------------------------------------------
+
+struct OperandFault {
+  std::function<void(GemmOperands&)> make;
+  const char* message;
+};
+
+TEST_F(GemmPlanTest, RefusesOperandsByName) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.bias = Bias::PerColumn;
+  gemm.bias_type = DataType::Float32;
+  gemm.c.alignment_bytes = 2;
+  fake_wgmma.workspace_bytes = 0x100;
+  ASSERT_TRUE(create(gemm).ok());
+  EXPECT_EQ(plan_->workspace_bytes(), 0x100U);
+  GemmOperands good = small_operands();
+  good.c = at(0x40002);
+  good.beta = 1;
+  good.bias = at(0x50004);
+  good.workspace = at(0x60010);
+  good.workspace_bytes = 0x100;
+  ASSERT_TRUE(run(good).ok());
+  EXPECT_EQ(fake_wgmma.workspaces.back(), good.workspace);
+
+  const std::uintptr_t end_of_d = 0x30000 + 16 * 24 * 2;
+  const std::vector<OperandFault> faults = {
+      {[](auto& operands) { operands.a = nullptr; }, "operands.a is null"},
+      {[](auto& operands) { operands.b = nullptr; }, "operands.b is null"},
+      {[](auto& operands) { operands.c = nullptr; }, "operands.c is null"},
+      {[](auto& operands) { operands.d = nullptr; }, "operands.d is null"},
+      {[](auto& operands) { operands.bias = nullptr; }, "operands.bias is null"},
+      {[](auto& operands) { operands.workspace = nullptr; }, "operands.workspace is null"},
+      {[](auto& operands) { operands.a = at(0x10008); },
+       "operands.a is not 16-byte aligned, as the plan's descriptor promises"},
+      {[](auto& operands) { operands.c = at(0x40001); }, "operands.c is not 2-byte aligned"},
+      {[](auto& operands) { operands.bias = at(0x50002); }, "operands.bias is not 4-byte aligned"},
+      {[](auto& operands) { operands.workspace = at(0x60008); }, "operands.workspace is not 16-byte aligned"},
+      {[](auto& operands) { operands.workspace_bytes = 0xff; },
+       "operands.workspace_bytes is 255, but the plan needs 256"},
+      {[](auto& operands) { operands.a = operands.d; }, "operands.d overlaps operands.a"},
+      {[=](auto& operands) { operands.b = at(end_of_d - 16); }, "operands.d overlaps operands.b"},
+      {[](auto& operands) { operands.c = at(0x30002); }, "operands.d overlaps operands.c"},
+      {[](auto& operands) { operands.bias = at(0x30000 - 4); }, "operands.d overlaps operands.bias"},
+      {[=](auto& operands) { operands.workspace = at(end_of_d - 16); },
+       "operands.workspace overlaps operands.d"},
+      {[](auto& operands) { operands.workspace = at(0x10000 - 0x10); },
+       "operands.workspace overlaps operands.a"},
+      {[](auto& operands) { operands.workspace = at(0x50050); }, "operands.workspace overlaps operands.bias"},
+  };
+  const std::size_t launches = fake_wgmma.launched.size();
+  for (const OperandFault& fault : faults) {
+    GemmOperands operands = good;
+    fault.make(operands);
+    const Status status = run(operands);
+    EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << fault.message;
+    EXPECT_THAT(status.message(), HasSubstr(fault.message));
+  }
+  EXPECT_THAT(fake_wgmma.launched, SizeIs(launches));
+
+  GemmOperands operands = good;
+  operands.b = at(end_of_d);
+  operands.c = operands.d;
+  EXPECT_TRUE(run(operands).ok()) << run(operands).message();
+  operands.beta = 0;
+  operands.c = at(0x30002);
+  EXPECT_TRUE(run(operands).ok()) << "C is not read";
+  EXPECT_EQ(fake_wgmma.launched.back().epilogue.c, nullptr);
+}
+
+TEST_F(GemmPlanTest, CIsDOnlyWithTheSameStrides) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.c.leading_dimension = 25;
+  ASSERT_TRUE(create(gemm).ok());
+  GemmOperands operands = small_operands();
+  operands.c = operands.d;
+  operands.beta = 1;
+  EXPECT_THAT(
+      run(operands).message(),
+      HasSubstr("operands.c is operands.d, but their leading dimensions or batch strides are not the same"));
+}
+
+TEST_F(GemmPlanTest, ReadsCInTheOrderOfDAlone) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.d.order = Layout::ColumnMajor;
+  ASSERT_TRUE(create(gemm).ok());
+  GemmOperands operands = small_operands();
+  EXPECT_TRUE(run(operands).ok());
+  operands.c = at(0x40000);
+  operands.beta = 1;
+  EXPECT_THAT(run(operands).message(), HasSubstr("the descriptor's c.order is not d.order"));
+}
+
+TEST_F(GemmPlanTest, RefusesABiasThatItWouldNotAdd) {
+  ASSERT_TRUE(create(small_gemm()).ok());
+  GemmOperands operands = small_operands();
+  operands.bias = at(0x50000);
+  EXPECT_THAT(run(operands).message(),
+              HasSubstr("operands.bias is not null, but the plan's descriptor has no bias"));
+}
+
+TEST_F(GemmPlanTest, PassesOnWhatALaunchSays) {
+  ASSERT_TRUE(create(small_gemm()).ok());
+  fake_wgmma.launch = {StatusCode::CudaError, "the launch failed"};
+  EXPECT_EQ(run(small_operands()).message(), "the launch failed");
+}
+
+// --- The choice ------------------------------------------------------------------------------------------------------
+
+TEST_F(GemmPlanTest, TakesWgmmaWhereItCanAndMmaElse) {
+  ASSERT_TRUE(create(small_gemm()).ok());
+  EXPECT_EQ(plan_->config(), "wgmma_fake");
+  EXPECT_THAT(plan_->explain(),
+              HasSubstr("16x24x8, bf16 to bf16, A K-major, B N-major, on 132 SMs of compute "
+                        "capability 9.0\nwgmma_fake\nthe fake's reasons\n"));
+  fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
+  ASSERT_TRUE(create(small_gemm(), {}, kA100).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: the GPU is no Hopper\nmma_fake\n"));
+}
+
+TEST_F(GemmPlanTest, TakesMmaWhereWgmmaCannotBeSetUp) {
+  fake_wgmma.prepare = unsupported("the driver is too old");
+  ASSERT_TRUE(create(small_gemm()).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+  fake_wgmma.prepare = {StatusCode::CudaError, "the context is lost"};
+  EXPECT_EQ(create(small_gemm()).code(), StatusCode::CudaError);
+}
+
+TEST_F(GemmPlanTest, SaysWhyNoKernelCan) {
+  fake_wgmma.can_implement = unsupported("one reason");
+  fake_mma.can_implement = unsupported("another");
+  const Status status = create(small_gemm());
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(status.message(), "no kernel computes this: wgmma: one reason; mma: another");
+}
+
+TEST_F(GemmPlanTest, DoesWhatTheOptionsAndTheEnvironmentAskFor) {
+  ASSERT_TRUE(create(small_gemm(), {.config = "mma_fake"}).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_THAT(plan_->explain(), HasSubstr("mma_fake, as options.config asks"));
+  ASSERT_TRUE(create(small_gemm(), {.config = "mma"}).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+
+  setenv("HGEMM_CONFIG", "mma_fake", 1);
+  ASSERT_TRUE(create(small_gemm()).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+  ASSERT_TRUE(create(small_gemm(), {.config = "wgmma_fake"}).ok());
+  EXPECT_EQ(plan_->config(), "wgmma_fake") << "the options come first";
+  setenv("HGEMM_CONFIG", "", 1);
+  ASSERT_TRUE(create(small_gemm()).ok());
+  EXPECT_EQ(plan_->config(), "wgmma_fake") << "empty is as good as not set";
+}
+
+TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
+  Status status = create(small_gemm(), {.config = "mma_128x999"});
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(status.message(), "options.config asks for mma_128x999: there is no configuration mma_128x999");
+  setenv("HGEMM_CONFIG", "mmaa_fake", 1);
+  status = create(small_gemm());
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(
+      status.message(),
+      "the environment variable HGEMM_CONFIG asks for mmaa_fake, but the names of configurations begin with "
+      "wgmma or mma");
+  fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
+  status = create(small_gemm(), {.config = "wgmma_fake"}, kA100);
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(status.message(), "options.config asks for wgmma_fake: the GPU is no Hopper");
+}
+
+TEST_F(GemmPlanTest, RefusesAnOldGpuInASentence) {
+  const Status status =
+      create(small_gemm(), {}, {.id = 0, .major = 7, .minor = 5, .sm_count = 40, .max_shared_bytes = 0});
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(status.message(), "the GPU has compute capability 7.5, and the library needs 8.0 or newer");
+}
+
+// --- The handle ------------------------------------------------------------------------------------------------------
+
+TEST_F(GemmPlanTest, OfNothingRefusesToRun) {
+  const GemmPlan plan;
+  EXPECT_EQ(plan.run(small_operands(), nullptr).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(plan.config(), "");
+  EXPECT_EQ(plan.workspace_bytes(), 0U);
+  EXPECT_THAT(plan.explain(), Not(IsEmpty()));
+}
+
+TEST_F(GemmPlanTest, StaysWhatItWasWhenItCannotBeMade) {
+  GemmPlan plan;
+  ASSERT_TRUE(plan.create(small_gemm()).ok());
+  GemmDescriptor bad = small_gemm();
+  bad.m = -1;
+  EXPECT_FALSE(plan.create(bad).ok());
+  EXPECT_EQ(plan.config(), "wgmma_fake");
+  EXPECT_TRUE(plan.run(small_operands(), nullptr).ok());
+}
+
+TEST_F(GemmPlanTest, IsCopiedWithWhatItKnows) {
+  std::optional<GemmPlan> plan(std::in_place);
+  ASSERT_TRUE(plan->create(small_gemm()).ok());
+  const GemmPlan copy = *plan;
+  GemmPlan moved = std::move(*plan);
+  plan.reset();
+  EXPECT_EQ(copy.config(), "wgmma_fake");
+  moved = copy;
+  EXPECT_TRUE(moved.run(small_operands(), nullptr).ok());
+}
+
+TEST_F(GemmPlanTest, AsksTheCurrentDevice) {
+  emulator::EmulationOptions options;
+  options.compute_capability = {7, 5};
+  emulator::configure(options);
+  GemmPlan plan;
+  EXPECT_THAT(plan.create(small_gemm()).message(), HasSubstr("compute capability 7.5"));
+  emulator::configure({});
+  EXPECT_TRUE(gemm(small_gemm(), small_operands(), nullptr).ok());
+  EXPECT_THAT(fake_wgmma.launched, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace hopper_gemm::library
