@@ -413,7 +413,11 @@ TEST_F(GemmPlanTest, CIsDOnlyWithTheSameStrides) {
 TEST_F(GemmPlanTest, ReadsCInTheOrderOfDAlone) {
   GemmDescriptor gemm = small_gemm();
   gemm.d.order = Layout::ColumnMajor;
+  gemm.d.leading_dimension = 40;
+  gemm.c.alignment_bytes = 2;
   ASSERT_TRUE(create(gemm).ok());
+  EXPECT_EQ(fake_wgmma.prepared.at(0).args.epilogue.ldc, 40) << "as if it were D";
+  EXPECT_EQ(fake_wgmma.prepared.at(0).alignments.c, 16);
   GemmOperands operands = small_operands();
   EXPECT_TRUE(run(operands).ok());
   operands.c = at(0x40000);

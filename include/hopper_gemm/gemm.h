@@ -15,6 +15,8 @@
 /// version to the next: struct_bytes, which the initialisers set, says which one the caller knows.
 #pragma once
 
+// NOLINTBEGIN(modernize-*): C
+
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -169,3 +171,5 @@ HG_API const char* hgemm_version_string(void);
 #ifdef __cplusplus
 }
 #endif
+
+// NOLINTEND(modernize-*)

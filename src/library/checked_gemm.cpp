@@ -173,6 +173,8 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, bool programmatic_depende
   CheckedGemm result;
   result.column_major_d_ = gemm.d.order == Layout::ColumnMajor;
   result.c_has_order_of_d_ = gemm.c.order == gemm.d.order;
+  // A C that cannot be read is not to decide on the kernel.
+  if (!result.c_has_order_of_d_) c_lines = d_lines;
   result.c_may_be_d_ =
       c_lines.leading_dimension == d_lines.leading_dimension && c_lines.batch_stride == d_lines.batch_stride;
 
@@ -209,8 +211,10 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, bool programmatic_depende
 
   result.problem_.programmatic_dependent_launch = programmatic_dependent_launch;
   Alignments& alignments = result.problem_.alignments;
-  alignments = {gemm.a.alignment_bytes, gemm.b.alignment_bytes, gemm.c.alignment_bytes,
-                gemm.d.alignment_bytes};
+  alignments = {.a = gemm.a.alignment_bytes,
+                .b = gemm.b.alignment_bytes,
+                .c = (result.c_has_order_of_d_ ? gemm.c : gemm.d).alignment_bytes,
+                .d = gemm.d.alignment_bytes};
   result.a_ = {footprint_of(a_lines, size_of(gemm.input_type)), alignments.a};
   result.b_ = {footprint_of(b_lines, size_of(gemm.input_type)), alignments.b};
   result.c_ = {footprint_of(c_lines, size_of(gemm.output_type)), alignments.c};

@@ -35,13 +35,16 @@ std::int64_t spanned_elems(const StridedLines& matrices) {
 }
 
 bool batches_overlap(const StridedLines& matrices) {
-  const auto [batch_count, lines, line, pitch, stride] = matrices;
-  if (batch_count < 2 || lines == 0 || line == 0) return false;
-  if (stride == 0) return true;
-  // Batches that are `batches` apart overlap if there is a number of lines between them whose distance is less than one
-  // line from theirs. What their distance leaves of the pitch says whether there is, the quotient how many.
-  const auto meet = [&](std::optional<Wide> batches, int lines_beyond) {
-    return batches && *batches < batch_count && *batches * stride / pitch + lines_beyond < lines;
+  if (matrices.batch_count < 2 || matrices.lines == 0 || matrices.line_elems == 0) return false;
+  if (matrices.batch_stride == 0) return true;
+  const std::int64_t stride = matrices.batch_stride;
+  const std::int64_t pitch = matrices.leading_dimension;
+  const std::int64_t line = matrices.line_elems;
+  // Batches overlap if some number of lines is less than a line away from their distance. What the distance leaves of
+  // the pitch says whether one is, the quotient how many lines that are.
+  const auto meet = [&](std::optional<Wide> batches_apart, int lines_beyond) {
+    return batches_apart && *batches_apart < matrices.batch_count &&
+           *batches_apart * stride / pitch + lines_beyond < matrices.lines;
   };
   return meet(pitch / std::gcd(stride, pitch), 0) ||
          meet(first_multiple_between(stride, pitch, 1, line - 1), 0) ||

@@ -34,7 +34,7 @@ static_assert(static_cast<int>(Activation::None) == HGEMM_ACTIVATION_NONE &&
               static_cast<int>(Activation::Silu) == HGEMM_ACTIVATION_SILU);
 static_assert(kPacked == HGEMM_PACKED);
 
-// A buffer of its own, since what ran out may be memory. Longer than any sentence of the library.
+// Of a fixed size, since what ran out may be memory; a sentence that is longer is cut.
 thread_local std::array<char, 2048> last_error_message{};
 
 std::size_t copy_text(std::string_view text, char* buffer, std::size_t buffer_bytes) {
