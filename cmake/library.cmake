@@ -1,8 +1,21 @@
-# The library, shared (hopper_gemm) and static (hopper_gemm_static).
+# The library, shared (hopper_gemm) and static (hopper_gemm_static), and what `cmake --install` makes of it.
 # hopper_gemm_library_wgmma and hopper_gemm_library_mma, the kernels' object libraries, must be there.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
 
 set(HG_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated/include)
 configure_file(include/hopper_gemm/version.hpp.in ${HG_GENERATED_INCLUDE_DIR}/hopper_gemm/version.hpp @ONLY)
+
+# What a user's program includes, and what that includes.
+set(HG_PUBLIC_HEADERS
+  include/hopper_gemm/api.hpp
+  include/hopper_gemm/data_type.hpp
+  include/hopper_gemm/gemm.h
+  include/hopper_gemm/gemm.hpp
+  include/hopper_gemm/gemm_epilogue.hpp
+  include/hopper_gemm/host_device.hpp
+  include/hopper_gemm/int_types.hpp
+  include/hopper_gemm/status.hpp)
 
 # hg_add_library_host(target): everything between the public interface and the kernels, as an object library.
 function(hg_add_library_host target)
@@ -45,3 +58,25 @@ set(version_script ${PROJECT_SOURCE_DIR}/src/library/exports.map)
 target_link_options(hopper_gemm PRIVATE
   -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 set_target_properties(hopper_gemm PROPERTIES LINK_DEPENDS ${version_script})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hopper_gemm)
+install(TARGETS hopper_gemm hopper_gemm_static EXPORT hopper_gemm_targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${HG_PUBLIC_HEADERS} ${HG_GENERATED_INCLUDE_DIR}/hopper_gemm/version.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hopper_gemm)
+install(EXPORT hopper_gemm_targets NAMESPACE hopper_gemm:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/hopper_gemmConfig.cmake.in ${PROJECT_BINARY_DIR}/hopper_gemmConfig.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/hopper_gemmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/hopper_gemmConfig.cmake ${PROJECT_BINARY_DIR}/hopper_gemmConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+# From its own place, so that the prefix may be moved.
+set(pkgconfig_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pc_to_includedir ${pkgconfig_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+list(GET CUDAToolkit_INCLUDE_DIRS 0 pc_cuda_includedir)
+configure_file(cmake/hopper_gemm.pc.in ${PROJECT_BINARY_DIR}/hopper_gemm.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/hopper_gemm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
