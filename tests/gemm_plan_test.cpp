@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -10,9 +11,9 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <ostream>
+#include <random>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "emulator/emulator.hpp"
@@ -238,6 +239,137 @@ TEST_F(GemmPlanTest, GivesKernelsRowMajorDAndOperandsByWhatIsContiguous) {
         EXPECT_EQ(problem.args.a.data, nullptr);
       }
     }
+  }
+}
+
+// bf16 of small integers, as bits.
+std::uint16_t bf16(int value) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16);
+}
+
+float value_of(const void* data, DataType type, std::int64_t index) {
+  if (type == DataType::Float32) return static_cast<const float*>(data)[index];
+  return std::bit_cast<float>(std::uint32_t{static_cast<const std::uint16_t*>(data)[index]} << 16);
+}
+
+// What a back end does, by what kernel_args.hpp says of each field.
+void compute(const KernelArgs& args) {
+  const auto at_operand = [&args](const OperandArgs& operand, int batch, int line, int k) {
+    const bool k_major = operand.major == OperandMajor::K;
+    const std::int64_t index =
+        k_major ? line * operand.leading_dimension + k : k * operand.leading_dimension + line;
+    return value_of(operand.data, args.input_type, batch * operand.batch_stride + index);
+  };
+  const GemmEpilogue& epilogue = args.epilogue;
+  for (int batch = 0; batch < args.batch_count; ++batch) {
+    for (int m = 0; m < args.shape.m; ++m) {
+      for (int n = 0; n < args.shape.n; ++n) {
+        float sum = 0;
+        for (int k = 0; k < args.shape.k; ++k)
+          sum += at_operand(args.a, batch, m, k) * at_operand(args.b, batch, n, k);
+        float result = epilogue.alpha * sum;
+        if (epilogue.beta != 0) {
+          const std::int64_t index = batch * epilogue.c_batch_stride + m * epilogue.ldc + n;
+          result += epilogue.beta * value_of(epilogue.c, epilogue.output_type, index);
+        }
+        if (epilogue.bias_kind != Bias::None) {
+          const std::int64_t index =
+              batch * epilogue.bias_batch_stride + (epilogue.bias_kind == Bias::PerRow ? m : n);
+          result += value_of(epilogue.bias, epilogue.bias_type, index);
+        }
+        static_cast<float*>(epilogue.d)[batch * epilogue.d_batch_stride + m * epilogue.ldd + n] = result;
+      }
+    }
+  }
+}
+
+// Where the element of a batch's op(X) lies, by what gemm.hpp says of each field.
+std::int64_t index_in(const MatrixLayout& layout, std::int64_t op_rows, std::int64_t op_cols,
+                      std::int64_t batch, std::int64_t row, std::int64_t col) {
+  if (layout.transposed) {
+    std::swap(op_rows, op_cols);
+    std::swap(row, col);
+  }
+  const bool row_major = layout.order == Layout::RowMajor;
+  const std::int64_t pitch =
+      layout.leading_dimension == kPacked ? (row_major ? op_cols : op_rows) : layout.leading_dimension;
+  const std::int64_t stride =
+      layout.batch_stride == kPacked ? pitch * (row_major ? op_rows : op_cols) : layout.batch_stride;
+  return batch * stride + (row_major ? row * pitch + col : col * pitch + row);
+}
+
+TEST_F(GemmPlanTest, MeansWhatTheDescriptorSays) {
+  constexpr std::size_t kElems = 4000;
+  std::mt19937 random(1);
+  const auto draw = [&random](int min, int max) {
+    return std::uniform_int_distribution<int>(min, max)(random);
+  };
+  std::vector<std::uint16_t> a(kElems);
+  std::vector<std::uint16_t> b(kElems);
+  std::vector<float> c(kElems);
+  std::vector<float> bias(kElems);
+  for (auto* values : {&a, &b})
+    std::generate(values->begin(), values->end(), [&] { return bf16(draw(-3, 3)); });
+  for (auto* values : {&c, &bias}) std::generate(values->begin(), values->end(), [&] { return draw(-9, 9); });
+
+  for (int i = 0; i < 3000; ++i) {
+    GemmDescriptor gemm;
+    gemm.m = draw(1, 6);
+    gemm.n = draw(1, 6);
+    gemm.k = draw(0, 4);
+    gemm.batch_count = draw(1, 3);
+    gemm.output_type = DataType::Float32;
+    gemm.bias = Bias{draw(0, 2)};
+    gemm.bias_type = DataType::Float32;
+    gemm.bias_batch_stride =
+        std::array<std::int64_t, 3>{0, kPacked, 9}.at(static_cast<std::size_t>(draw(0, 2)));
+    for (MatrixLayout* layout : {&gemm.a, &gemm.b, &gemm.c, &gemm.d}) {
+      layout->order = Layout{draw(0, 1)};
+      layout->alignment_bytes = 4;
+      if (draw(0, 1) == 0) layout->leading_dimension = draw(6, 9);
+      if (draw(0, 2) == 0) layout->batch_stride = draw(54, 60);
+      if (draw(0, 2) == 0 && layout != &gemm.d) layout->batch_stride = 0;
+    }
+    gemm.a.transposed = draw(0, 1) == 1;
+    gemm.b.transposed = draw(0, 1) == 1;
+    gemm.c.order = gemm.d.order;
+    ASSERT_TRUE(create(gemm).ok());
+
+    std::vector<float> d(kElems, -1000);
+    std::vector<float> expected = d;
+    GemmOperands operands;
+    operands.a = a.data();
+    operands.b = b.data();
+    operands.c = c.data();
+    operands.d = d.data();
+    operands.bias = gemm.bias == Bias::None ? nullptr : bias.data();
+    operands.alpha = static_cast<float>(draw(0, 2));
+    operands.beta = static_cast<float>(draw(0, 2));
+    const Status status = run(operands);
+    ASSERT_TRUE(status.ok()) << status.message();
+    compute(plan_->config() == "mma_fake" || operands.alpha == 0 ? fake_mma.launched.back()
+                                                                 : fake_wgmma.launched.back());
+
+    for (std::int64_t batch = 0; batch < gemm.batch_count; ++batch) {
+      for (std::int64_t m = 0; m < gemm.m; ++m) {
+        for (std::int64_t n = 0; n < gemm.n; ++n) {
+          float sum = 0;
+          for (std::int64_t k = 0; k < gemm.k; ++k) {
+            sum += value_of(a.data(), gemm.input_type, index_in(gemm.a, gemm.m, gemm.k, batch, m, k)) *
+                   value_of(b.data(), gemm.input_type, index_in(gemm.b, gemm.k, gemm.n, batch, k, n));
+          }
+          float result = operands.alpha * sum;
+          result +=
+              operands.beta * c[static_cast<std::size_t>(index_in(gemm.c, gemm.m, gemm.n, batch, m, n))];
+          const std::int64_t length = gemm.bias == Bias::PerRow ? gemm.m : gemm.n;
+          const std::int64_t stride = gemm.bias_batch_stride == kPacked ? length : gemm.bias_batch_stride;
+          if (gemm.bias == Bias::PerRow) result += bias[static_cast<std::size_t>(batch * stride + m)];
+          if (gemm.bias == Bias::PerColumn) result += bias[static_cast<std::size_t>(batch * stride + n)];
+          expected[static_cast<std::size_t>(index_in(gemm.d, gemm.m, gemm.n, batch, m, n))] = result;
+        }
+      }
+    }
+    ASSERT_EQ(d, expected) << plan_->explain();
   }
 }
 
