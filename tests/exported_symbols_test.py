@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Fails where a shared library shows more, or less, of itself than its interface.
 
 usage: exported_symbols_test.py LIBRARY HEADER...

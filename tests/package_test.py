@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Installs the library to a folder of its own and uses it from there as a stranger would.
 
 usage: package_test.py --build DIR --cmake CMAKE --ctest CTEST --cc CC --cxx CXX --cuda-root DIR

@@ -34,7 +34,10 @@ def with_torch(torch):
     def scratch(size_bytes):
         return torch.empty((size_bytes + 3) // 4, dtype=torch.float32, device="cuda")
 
-    return a, b.T, d, bias.cuda(), scratch, torch.cuda.current_stream().cuda_stream, lambda: bool((d.cpu() == expected).all())
+    def is_right():
+        return bool((d.cpu() == expected).all())
+
+    return a, b.T, d, bias.cuda(), scratch, torch.cuda.current_stream().cuda_stream, is_right
 
 
 def with_cupy(cupy):
@@ -57,7 +60,10 @@ def with_cupy(cupy):
     def scratch(size_bytes):
         return cupy.empty((size_bytes + 3) // 4, dtype=cupy.float32)
 
-    return a, b.T, d, cupy.asarray(bias), scratch, cupy.cuda.get_current_stream().ptr, lambda: bool((d.get() == expected).all())
+    def is_right():
+        return bool((d.get() == expected).all())
+
+    return a, b.T, d, cupy.asarray(bias), scratch, cupy.cuda.get_current_stream().ptr, is_right
 
 
 def main():

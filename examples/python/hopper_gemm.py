@@ -299,10 +299,10 @@ def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none
          config="", stream=0):
     """Enqueues d = activation(alpha * a @ b + beta * c + bias) on `stream`, the number of a cudaStream_t, and returns.
 
-    Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix for
-    all. Rows or columns are contiguous, with any pitch. workspace: an array of plan_of(...).workspace_bytes or more,
-    of any of the types, where that is not 0. All must live until the GEMM has run. ValueError, TypeError: arrays that do not fit each other;
-    GemmError: what the library refuses.
+    Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix
+    for all. Rows or columns are contiguous, with any pitch. workspace: an array of plan_of(...).workspace_bytes or more,
+    of any of the types, where that is not 0. All must live until the GEMM has run. ValueError, TypeError: arrays that do
+    not fit each other; GemmError: what the library refuses.
     """
     plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, config=config)
     operands = {name: None if array is None else as_array(array).address

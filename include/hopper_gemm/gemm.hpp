@@ -95,8 +95,8 @@ struct GemmOperands {
   const void* bias = nullptr;  ///< null where there is none
   float alpha = 1;
   float beta = 0;
-  void* workspace =
-      nullptr;  ///< GemmPlan::workspace_bytes() of them, 16-byte aligned, of no other run's at the time
+  /// GemmPlan::workspace_bytes() of them or more, 16-byte aligned, of no other run's at the time.
+  void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
 
