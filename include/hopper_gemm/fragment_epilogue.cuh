@@ -115,16 +115,6 @@ __device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const Gem
   }
 }
 
-/// Calls visit(T{}) with the type that `type` names.
-template <typename Visit>
-__device__ __forceinline__ void with_type(DataType type, Visit visit) {
-  switch (type) {
-    case DataType::BFloat16: visit(__nv_bfloat16{}); break;
-    case DataType::Float16: visit(__half{}); break;
-    case DataType::Float32: visit(float{}); break;
-  }
-}
-
 /// Sums of products to what D is to hold, still in fp32: activation(alpha · sum + beta · C + bias). Elements outside of
 /// [shape.m, shape.n] become anything; nothing of them is read. Threads: any, each its own elements.
 template <int kGroups>
@@ -133,15 +123,39 @@ __device__ __forceinline__ void apply_epilogue(float (&values)[kGroups * 4], con
 #pragma unroll
   for (float& value : values) value *= epilogue.alpha;
   if (epilogue.beta != 0) {
-    with_type(epilogue.output_type, [&](auto t) {
-      add_scaled_c<decltype(t), kGroups>(values, epilogue, position, shape);
-    });
+    switch (epilogue.output_type) {
+      case DataType::BFloat16: add_scaled_c<__nv_bfloat16, kGroups>(values, epilogue, position, shape); break;
+      case DataType::Float16: add_scaled_c<__half, kGroups>(values, epilogue, position, shape); break;
+      case DataType::Float32: add_scaled_c<float, kGroups>(values, epilogue, position, shape); break;
+    }
   }
   if (epilogue.bias_kind != Bias::None) {
-    with_type(epilogue.bias_type,
-              [&](auto t) { add_bias<decltype(t), kGroups>(values, epilogue, position, shape); });
+    switch (epilogue.bias_type) {
+      case DataType::BFloat16: add_bias<__nv_bfloat16, kGroups>(values, epilogue, position, shape); break;
+      case DataType::Float16: add_bias<__half, kGroups>(values, epilogue, position, shape); break;
+      case DataType::Float32: add_bias<float, kGroups>(values, epilogue, position, shape); break;
+    }
   }
   activate(values, epilogue.activation);
+}
+
+template <typename T, int kGroups>
+__device__ __forceinline__ void store_fragment_as(const float (&values)[kGroups * 4],
+                                                  const GemmEpilogue& epilogue, FragmentPosition position,
+                                                  GemmShape shape) {
+  using Pair = typename PairOf<T>::Type;
+  const bool pairs = has_aligned_pairs<T>(epilogue.d, epilogue.ldd, epilogue.d_batch_stride);
+  for_each_pair<kGroups>(static_cast<T*>(epilogue.d), epilogue.ldd, epilogue.d_batch_stride, position, shape,
+                         [&](int i, int column, T* d) {
+                           const Pair pair = round_pair<T>(values[i], values[i + 1]);
+                           const bool both = column + 1 < shape.n;
+                           if (pairs && both) {
+                             *reinterpret_cast<Pair*>(d) = pair;
+                           } else {
+                             d[0] = pair.x;
+                             if (both) d[1] = pair.y;
+                           }
+                         });
 }
 
 /// Rounds a fragment to D's type and stores it, two elements at a time where D's alignment allows it. Elements outside
@@ -150,22 +164,11 @@ template <int kGroups>
 __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4],
                                                const GemmEpilogue& epilogue, FragmentPosition position,
                                                GemmShape shape) {
-  with_type(epilogue.output_type, [&](auto t) {
-    using T = decltype(t);
-    using Pair = typename PairOf<T>::Type;
-    const bool pairs = has_aligned_pairs<T>(epilogue.d, epilogue.ldd, epilogue.d_batch_stride);
-    for_each_pair<kGroups>(static_cast<T*>(epilogue.d), epilogue.ldd, epilogue.d_batch_stride, position, shape,
-                           [&](int i, int column, T* d) {
-                             const Pair pair = round_pair<T>(values[i], values[i + 1]);
-                             const bool both = column + 1 < shape.n;
-                             if (pairs && both) {
-                               *reinterpret_cast<Pair*>(d) = pair;
-                             } else {
-                               d[0] = pair.x;
-                               if (both) d[1] = pair.y;
-                             }
-                           });
-  });
+  switch (epilogue.output_type) {
+    case DataType::BFloat16: store_fragment_as<__nv_bfloat16, kGroups>(values, epilogue, position, shape); break;
+    case DataType::Float16: store_fragment_as<__half, kGroups>(values, epilogue, position, shape); break;
+    case DataType::Float32: store_fragment_as<float, kGroups>(values, epilogue, position, shape); break;
+  }
 }
 
 /// Bytes of a row of the staging tiles below, which TMA takes with the 128-byte swizzle.

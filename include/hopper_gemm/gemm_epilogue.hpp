@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cuda/std/cstdint>
-
 #include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/int_types.hpp"
 
 namespace hopper_gemm {
 
@@ -22,13 +21,13 @@ enum class Bias { None, PerRow, PerColumn };
 /// leading dimensions are in elements. C is not read where beta is 0; it may be D.
 struct GemmEpilogue {
   void* d = nullptr;
-  cuda::std::int64_t ldd = 0;
-  cuda::std::int64_t d_batch_stride = 0;
+  int64_t ldd = 0;
+  int64_t d_batch_stride = 0;
   const void* c = nullptr;
-  cuda::std::int64_t ldc = 0;
-  cuda::std::int64_t c_batch_stride = 0;
+  int64_t ldc = 0;
+  int64_t c_batch_stride = 0;
   const void* bias = nullptr;  ///< M or N elements of bias_type
-  cuda::std::int64_t bias_batch_stride = 0;
+  int64_t bias_batch_stride = 0;
   DataType output_type = DataType::BFloat16;  ///< of C and D
   DataType bias_type = DataType::BFloat16;
   Bias bias_kind = Bias::None;

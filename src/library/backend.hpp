@@ -42,7 +42,8 @@ class PreparedGemm {
  public:
   virtual ~PreparedGemm() = default;
 
-  /// Enqueues the GEMM and returns. args: those of the problem, with addresses that are as aligned as it said. Allocates
+  /// Enqueues the GEMM and returns. args: those of the problem, with alpha, beta and addresses that are as aligned as it
+  /// said. alpha is 0 only where K is; the addresses of A and B are null then, that of C where beta is 0. Allocates
   /// nothing.
   virtual Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const = 0;
 

@@ -220,31 +220,23 @@ __device__ __forceinline__ void multiply(
   if (num_k_blocks != 0) smem.pipeline.consumer_release(previous, thread);
 }
 
-/// The loop for the launch's types and layouts.
-template <typename Config>
-__device__ __forceinline__ void multiply(
+/// The loop for the launch's layouts.
+template <typename Config, typename T>
+__device__ __forceinline__ void multiply_layouts(
     float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
     typename Config::Pipeline::State& state, const Params& params, int num_k_blocks, int consumer,
     int thread) {
   using ptx::Major;
-  const auto with_majors = [&](auto t) {
-    using T = decltype(t);
-    const bool a_is_k_major = params.a_major == OperandMajor::K;
-    const bool b_is_k_major = params.b_major == OperandMajor::K;
-    if (a_is_k_major && b_is_k_major) {
-      multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
-    } else if (a_is_k_major) {
-      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
-    } else if (b_is_k_major) {
-      multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
-    } else {
-      multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
-    }
-  };
-  if (params.is_fp16) {
-    with_majors(__half{});
+  const bool a_is_k_major = params.a_major == OperandMajor::K;
+  const bool b_is_k_major = params.b_major == OperandMajor::K;
+  if (a_is_k_major && b_is_k_major) {
+    multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else if (a_is_k_major) {
+    multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else if (b_is_k_major) {
+    multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
   } else {
-    with_majors(__nv_bfloat16{});
+    multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
   }
 }
 
@@ -566,7 +558,13 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const CtaTile<Config> tile =
           tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_as_warp(queue_state, lane));
       queue_state.advance();
-      multiply<Config>(accum, smem, state, params, num_k_blocks, consumer, thread % kWarpgroupThreads);
+      if (params.is_fp16) {
+        multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
+                                         thread % kWarpgroupThreads);
+      } else {
+        multiply_layouts<Config, __nv_bfloat16>(accum, smem, state, params, num_k_blocks, consumer,
+                                                thread % kWarpgroupThreads);
+      }
       if constexpr (Config::kCanSplit) {
         if (split > 1) {
           reduce_and_store<Config>(accum, smem, stores, params, tile, split_rank, thread);

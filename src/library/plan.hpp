@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hopper_gemm/gemm.hpp"
+#include "hopper_gemm/status.hpp"
+#include "library/backend.hpp"
+#include "library/checked_gemm.hpp"
+
+namespace hopper_gemm::library {
+
+/// What a GemmPlan is a handle to. Immutable.
+class Plan {
+ public:
+  /// As GemmPlan::create(), for `device` and of the back ends given: the first that can compute the problem. The last must
+  /// compute everything; it alone gets what has no product, as with k = 0.
+  static Status create(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
+                       std::span<const Backend* const> backends, std::shared_ptr<const Plan>* plan);
+
+  /// As GemmPlan::run(), on the plan's device.
+  Status run(const GemmOperands& operands, cudaStream_t stream) const;
+
+  int device_id() const { return device_id_; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  const std::string& config() const { return config_; }
+  const std::string& explain() const { return explanation_; }
+
+ private:
+  Status choose(const GemmOptions& options, const Device& device, std::span<const Backend* const> backends);
+
+  int device_id_ = 0;
+  CheckedGemm gemm_;
+  std::unique_ptr<const PreparedGemm> prepared_;         // null: there is nothing to compute
+  std::unique_ptr<const PreparedGemm> without_product_;  // for alpha = 0; null: `prepared_` is that already
+  std::size_t workspace_bytes_ = 0;
+  std::string config_;
+  std::string explanation_;
+};
+
+}  // namespace hopper_gemm::library
