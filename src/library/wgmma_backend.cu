@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "cluster_placement.hpp"
@@ -16,6 +20,7 @@
 #include "library/wgmma_choice.hpp"
 #include "library/wgmma_configs.hpp"
 #include "library/wgmma_gemm.cuh"
+#include "library/wgmma_tuned.hpp"
 
 namespace hopper_gemm::library {
 namespace wgmma {
@@ -173,6 +178,8 @@ class PreparedWgmma final : public PreparedGemm {
 
     params_.shape = shape;
     params_.batch_count = args.batch_count;
+    params_.grid = grid;
+    params_.num_tiles = tiles;
     params_.a_major = args.a.major;
     params_.b_major = args.b.major;
     params_.a_is_batched = args.a.batch_stride != 0;
@@ -252,47 +259,54 @@ class PreparedWgmma final : public PreparedGemm {
 };
 
 std::string text_of(const Estimate& estimate) {
-  return name_of(estimate.choice) + ": " + std::to_string(estimate.time_us) + " us in " +
-         std::to_string(estimate.waves) + (estimate.waves == 1 ? " wave" : " waves");
-}
-
-Status prepare(const Problem& problem, const Device& device, const std::string& config,
-               std::unique_ptr<const PreparedGemm>* prepared) {
-  const std::vector<Estimate> estimates = ranked(problem.args, active_clusters_of(device));
-  auto chosen = estimates.begin();
-  std::string reason;
-  if (!config.empty()) {
-    const std::vector<Choice> choices = all_choices();
-    const auto is_named = [&](const Choice& choice) { return name_of(choice) == config; };
-    if (std::none_of(choices.begin(), choices.end(), is_named)) {
-      return invalid_argument("there is no configuration " + config);
-    }
-    chosen = std::find_if(estimates.begin(), estimates.end(),
-                          [&](const Estimate& estimate) { return is_named(estimate.choice); });
-    if (chosen == estimates.end()) {
-      return unsupported(config + " shares K among more CTAs than it has blocks of 64");
-    }
-    reason = "asked for; ";
-  }
-  if (active_clusters(device, chosen->choice) == 0) {
-    return unsupported("the GPU cannot run a cluster of " + name_of(chosen->choice));
-  }
-  const Instance& instance = instance_of(chosen->choice.tile);
-  for (const Kernel kernel : {instance.plain, instance.general}) {
-    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
-  }
-  reason += "expected of " + text_of(*chosen);
-  for (auto other = estimates.begin(); other != estimates.end() && other - estimates.begin() < 4; ++other) {
-    if (other != chosen) reason += "\n  " + text_of(*other);
-  }
-  *prepared = std::make_unique<PreparedWgmma>(problem, device, *chosen, reason);
-  return {};
+  char time[32];
+  std::snprintf(time, sizeof time, "%.1f", estimate.time_us);
+  return name_of(estimate.choice) + ": " + time + " us, " + std::to_string(estimate.waves) +
+         (estimate.waves == 1 ? " wave" : " waves");
 }
 
 std::vector<std::string> configs() {
   std::vector<std::string> names;
   for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
   return names;
+}
+
+Status prepare(const Problem& problem, const Device& device, const std::string& config,
+               std::unique_ptr<const PreparedGemm>* prepared) {
+  const std::vector<Estimate> estimates = ranked(problem.args, active_clusters_of(device));
+  const auto find = [&](std::string_view name) {
+    return std::find_if(estimates.begin(), estimates.end(),
+                        [&](const Estimate& estimate) { return name_of(estimate.choice) == name; });
+  };
+  auto chosen = estimates.begin();
+  std::string reason = "estimated to be the fastest";
+  const std::string_view tuned = tuned_config(problem.args, device);
+  if (!config.empty()) {
+    const std::vector<std::string> names = configs();
+    if (std::find(names.begin(), names.end(), config) == names.end()) {
+      return invalid_argument("there is no configuration " + config);
+    }
+    chosen = find(config);
+    reason = "asked for";
+  } else if (find(tuned) != estimates.end()) {
+    chosen = find(tuned);
+    reason = "measured as the fastest for this shape on an H200";
+  }
+  if (chosen == estimates.end()) {
+    return unsupported((config.empty() ? "the GPU" : config) +
+                       ": K has too few blocks of 64 for so many CTAs, or the GPU runs no such cluster");
+  }
+  const Instance& instance = instance_of(chosen->choice.tile);
+  for (const Kernel kernel : {instance.plain, instance.general}) {
+    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
+  }
+  constexpr std::ptrdiff_t kOthers = 3;
+  reason += "; estimates:\n  " + text_of(*chosen);
+  for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end(); ++other) {
+    if (other != chosen) reason += "\n  " + text_of(*other);
+  }
+  *prepared = std::make_unique<PreparedWgmma>(problem, device, *chosen, reason);
+  return {};
 }
 
 }  // namespace

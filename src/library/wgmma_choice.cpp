@@ -1,7 +1,6 @@
 #include "library/wgmma_choice.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "hopper_gemm/ceil_div.hpp"
@@ -11,20 +10,24 @@ namespace hopper_gemm::library::wgmma {
 namespace {
 
 constexpr int kBlockK = 64;
+constexpr double kInputBytes = 2;
 
-// Measured on an H200.
-constexpr double kLaunchUs = 4.0;             // of a kernel that has nothing to do, and the first loads' latency
-constexpr double kSplitUs = 1.5;              // a cluster's two barriers and the exchange of sums
-constexpr double kMemoryBytesPerUs = 4.2e6;   // what long reads reach
-constexpr double kSmLoadBytesPerUs = 4.6e4;   // of an SM, from L2
-constexpr double kSmFlopsPerUs = 6.0e6;       // of an SM that multiplies tiles of 128x256
-constexpr double kStoreBytesPerUs = 2.5e4;    // of an SM's epilogue
+// Fitted by tools/fit_cost_model.py to the times of all configurations on an H200.
+constexpr double kLaunchUs = 2.0;           // of a kernel that has nothing to do
+constexpr double kFillUs = 0.7;             // until the first loads arrive
+constexpr double kClusterUs = 0.18;         // a cluster's barriers
+constexpr double kReduceUs = 2.9;           // to exchange the sums of a split K
+constexpr double kMemoryBytesPerUs = 3.5e6;  // what reads that are not balanced over all channels reach
+constexpr double kL2BytesPerUs = 9.3e6;     // to all SMs
+constexpr double kSmBytesPerUs = 1.0e5;     // to one
+constexpr double kSmFlopsPerUs = 6.8e6;     // of an SM with the largest tiles
+constexpr double kBlockUs = 0.24;           // least time of a K block
+constexpr double kStoreElemsPerUs = 1.2e5;  // of an SM
 
-/// Of the rate that wgmma reaches with the largest tiles.
-double relative_rate(const Tile& tile) {
-  const int consumer_n = tile.block_n;
-  if (tile.consumers == 1) return consumer_n == 64 ? 0.55 : consumer_n == 128 ? 0.75 : 0.85;
-  return consumer_n == 64 ? 0.8 : consumer_n == 128 ? (tile.block_m == 256 ? 1.0 : 0.93) : 1.0;
+/// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
+double slowness(const Tile& tile) {
+  if (tile.block_n == 64) return 1.7;
+  return tile.block_m * tile.block_n <= 128 * 128 ? 1.2 : 1.0;
 }
 
 template <typename Array>
@@ -56,30 +59,33 @@ std::vector<Choice> all_choices() {
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters) {
   const auto [m, n, k] = args.shape;
   const Tile& tile = choice.tile;
+  const int size = cluster_size(choice);
   const std::int64_t clusters = std::int64_t{ceil_div(m, tile.block_m * tile.cluster_m)} *
                                 ceil_div(n, tile.block_n * tile.cluster_n) * args.batch_count;
-  const std::int64_t waves = ceil_div(clusters, std::int64_t{std::max(active_clusters(choice), 1)});
-  const std::int64_t k_blocks = ceil_div(ceil_div(k, kBlockK), choice.split);
+  const std::int64_t active = std::max(active_clusters(choice), 1);
+  const std::int64_t waves = ceil_div(clusters, active);
+  const double ctas = static_cast<double>(std::min(clusters, active)) * size;
+  const double k_blocks = ceil_div(ceil_div(k, kBlockK), choice.split);
 
   // What TMA fills with zeros is not read.
   const double rows = std::min(m, tile.block_m);
   const double columns = std::min(n, tile.block_n);
-  const double block_bytes = (rows / tile.cluster_n + columns / tile.cluster_m) * kBlockK * 2;
+  const double block_bytes = (rows / tile.cluster_n + columns / tile.cluster_m) * kBlockK * kInputBytes;
   const double block_flops = 2.0 * tile.block_m * tile.block_n * kBlockK;
   const double block_us =
-      std::max(block_flops / (kSmFlopsPerUs * relative_rate(tile)), block_bytes / kSmLoadBytesPerUs);
-  const double store_us =
-      rows * columns / choice.split * size_of(args.epilogue.output_type) / kStoreBytesPerUs;
-  const double tile_us = static_cast<double>(k_blocks) * block_us + store_us;
+      std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
+                block_bytes * ctas / kL2BytesPerUs, kBlockUs});
+  const double tile_us = k_blocks * block_us + rows * columns / choice.split / kStoreElemsPerUs +
+                         (choice.split > 1 ? kReduceUs : 0);
 
   const auto batches_of = [&](const OperandArgs& operand) {
     return operand.batch_stride == 0 ? 1.0 : args.batch_count;
   };
-  const double bytes = 2.0 * m * k * batches_of(args.a) + 2.0 * n * k * batches_of(args.b) +
+  const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
   const double memory_us = bytes / kMemoryBytesPerUs;
   return {.choice = choice,
-          .time_us = kLaunchUs + (choice.split > 1 ? kSplitUs : 0) +
+          .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) +
                      std::max(static_cast<double>(waves) * tile_us, memory_us),
           .memory_us = memory_us,
           .waves = static_cast<int>(waves)};
@@ -88,7 +94,7 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
 std::vector<Estimate> ranked(const KernelArgs& args, const ActiveClusters& active_clusters) {
   std::vector<Estimate> estimates;
   for (const Choice& choice : all_choices()) {
-    if (choice.split > ceil_div(args.shape.k, kBlockK)) continue;
+    if (choice.split > ceil_div(args.shape.k, kBlockK) || active_clusters(choice) == 0) continue;
     estimates.push_back(estimate(args, choice, active_clusters));
   }
   std::stable_sort(estimates.begin(), estimates.end(),

@@ -100,6 +100,10 @@ enum class TileOrder { Columns, Hilbert };
 struct Params {
   GemmShape shape;
   int batch_count;
+  // The last clusters may reach below or beside D: TMA fills in zeros there, and the CTA multiplies them all the same,
+  // since its peer needs its part of what they share.
+  TileGrid grid;                     ///< of cluster tiles, of one batch
+  cuda::std::uint32_t num_tiles;     ///< cluster tiles of all batches
   OperandMajor a_major;
   OperandMajor b_major;
   bool a_is_batched;  ///< or all batches share one
@@ -132,14 +136,13 @@ struct CtaTile {
 };
 
 /// The cluster tile at a place of the order: batch after batch, m counting on through all of them.
-__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, TileGrid grid_of_batch,
-                                             const Params& params, int leaf) {
-  const cuda::std::uint32_t tiles = grid_of_batch.num_tiles();
+__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params, int leaf) {
+  const cuda::std::uint32_t tiles = params.grid.num_tiles();
   const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
   index -= batch * tiles;
-  TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, grid_of_batch, leaf)
-                                                      : column_order(index, grid_of_batch);
-  tile.m += static_cast<int>(batch) * grid_of_batch.m;
+  TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, params.grid, leaf)
+                                                      : column_order(index, params.grid);
+  tile.m += static_cast<int>(batch) * params.grid.m;
   return tile;
 }
 
@@ -457,11 +460,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   // The next kernel may set itself up as soon as there is room for it: it waits for this one's end all the same.
   griddepcontrol_launch_dependents();
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
+  const bool has_one_tile = params.num_tiles <= nclusterid_x();
   if (thread == Config::kNumConsumerThreads) {
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
     smem.pipeline.init(params.used_stages);
-    smem.tile_queue.init();
+    if (!has_one_tile) smem.tile_queue.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -470,30 +474,23 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     __syncwarp();
     barrier_arrive(kSetUpBarrier, Config::kNumThreads);
   }
-  // The last clusters may reach below or beside D: TMA fills in zeros there, and the CTA multiplies them all the same,
-  // since its peer needs its part of what they share.
-  const TileGrid grid = make_tile_grid(params.shape, Config::kClusterM * Config::BLOCK_M,
-                                       Config::kClusterN * Config::BLOCK_N);
-  const cuda::std::uint32_t num_tiles = grid.num_tiles() * static_cast<cuda::std::uint32_t>(params.batch_count);
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const int rank_m = Config::kClusterM == 1 ? 0 : cta_rank % Config::kClusterM;
   const int rank_n = Config::kClusterN == 1 ? 0 : cta_rank / Config::kClusterM;
   const int split_rank = Config::kCanSplit ? cta_rank : 0;
   const cuda::std::uint32_t cluster = clusterid_x();
   const cuda::std::uint32_t num_clusters = nclusterid_x();
-  const cuda::std::uint32_t first_index =
-      num_clusters <= ClusterPositions::kMaxClusters ? positions.position[cluster] : cluster;
   // The first CTAs take one block more where K does not divide.
   const int num_k_blocks = params.k_blocks + (split_rank < params.longer_parts ? 1 : 0);
   const int first_k_block = split_rank * params.k_blocks +
                             (split_rank < params.longer_parts ? split_rank : params.longer_parts);
   const auto tile_of = [&](TileCoord cluster_tile) {
-    return CtaTile<Config>(cluster_tile, grid, params.batch_count, rank_m, rank_n);
+    return CtaTile<Config>(cluster_tile, params.grid, params.batch_count, rank_m, rank_n);
   };
   // Where there is one tile for each cluster, everyone finds it alone, while the barriers are made.
-  const bool has_one_tile = num_tiles <= num_clusters;
-  const TileCoord only_tile =
-      has_one_tile ? tile_at(first_index, grid, params, Config::kLeaf) : TileCoord{};
+  const cuda::std::uint32_t first_index =
+      has_one_tile || num_clusters > ClusterPositions::kMaxClusters ? cluster : positions.position[cluster];
+  const TileCoord only_tile = has_one_tile ? tile_at(cluster, params, Config::kLeaf) : TileCoord{};
 
   if constexpr (Config::kClusterSize > 1) {
     barrier_cluster_arrive_relaxed();
@@ -514,7 +511,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) / ((1 << Config::kClusterM) - 1));
       const auto sharers_of_b =
           static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
-      for (cuda::std::uint32_t index = first_index; index < num_tiles; index += num_clusters) {
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile =
             tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
         queue_state.advance();
@@ -534,8 +531,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
       // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
-      for (cuda::std::uint32_t index = first_index; index < num_tiles; index += num_clusters) {
-        smem.tile_queue.send(queue_state, tile_at(index, grid, params, Config::kLeaf));
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+        smem.tile_queue.send(queue_state, tile_at(index, params, Config::kLeaf));
         queue_state.advance();
       }
     }
@@ -554,7 +551,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     StoreQueue stores(smem.d[warp], &tensor_map_d, lane);
     // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
     float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
-    for (cuda::std::uint32_t index = first_index; index < num_tiles; index += num_clusters) {
+    for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
       const CtaTile<Config> tile =
           tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_as_warp(queue_state, lane));
       queue_state.advance();
