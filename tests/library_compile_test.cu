@@ -4,10 +4,11 @@
 
 namespace hopper_gemm::library::wgmma {
 
-#define HG_INSTANTIATE(tile, kind)                                                                      \
-  template __global__ void gemm_kernel<Config<tile, EpilogueKind::kind>>(                               \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
-      const __grid_constant__ Params, const __grid_constant__ ClusterPositions)
+#define HG_INSTANTIATE(tile, kind)                                          \
+  template __global__ void gemm_kernel<Config<tile, EpilogueKind::kind>>(   \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+      const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
+      const __grid_constant__ ClusterPositions)
 
 HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), Plain);
 HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), General);

@@ -18,18 +18,19 @@ import re
 
 # As in wgmma_choice.cpp; microseconds, bytes, operations.
 START = {
-    "kLaunchUs": 2.0,
-    "kFillUs": 0.7,
-    "kClusterUs": 0.18,
-    "kReduceUs": 2.9,
-    "kMemoryBytesPerUs": 3.5e6,
-    "kL2BytesPerUs": 9.3e6,
-    "kSmBytesPerUs": 1.0e5,
-    "kSmFlopsPerUs": 6.8e6,
-    "kBlockUs": 0.24,
-    "kStoreElemsPerUs": 1.2e5,
-    "slowness of block_n 64": 1.7,
-    "slowness of small tiles": 1.2,
+    "kLaunchUs": 1.9,
+    "kFillUs": 0.5,
+    "kClusterUs": 0.7,
+    "kReduceUs": 1.6,
+    "kMemoryBytesPerUs": 3.3e6,
+    "kSmMemoryBytesPerUs": 7.6e4,
+    "kL2BytesPerUs": 9.5e6,
+    "kSmBytesPerUs": 9.7e4,
+    "kSmFlopsPerUs": 7.0e6,
+    "kBlockUs": 0.28,
+    "kStoreElemsPerUs": 4.3e4,
+    "slowness of block_n 64": 1.76,
+    "slowness of small tiles": 1.18,
 }
 # Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says.
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 16, 8: 15}
@@ -73,6 +74,7 @@ def estimate(shape, name, model):
     size = cluster_m * cluster_n * split
     clusters = ceil_div(m, block_m * cluster_m) * ceil_div(n, block_n * cluster_n)
     active = ACTIVE_CLUSTERS[size]
+    ctas = min(clusters, active) * size
     rows, columns = min(m, block_m), min(n, block_n)
     block_bytes = (rows / cluster_n + columns / cluster_m) * BLOCK_K * ELEM_BYTES
     slowness = 1.0
@@ -83,12 +85,13 @@ def estimate(shape, name, model):
     block_us = max(
         2.0 * block_m * block_n * BLOCK_K / model["kSmFlopsPerUs"] * slowness,
         block_bytes / model["kSmBytesPerUs"],
-        block_bytes * min(clusters, active) * size / model["kL2BytesPerUs"],
+        block_bytes * ctas / model["kL2BytesPerUs"],
         model["kBlockUs"])
     tile_us = ceil_div(ceil_div(k, BLOCK_K), split) * block_us + rows * columns / split / model["kStoreElemsPerUs"]
     if split > 1:
         tile_us += model["kReduceUs"]
-    memory_us = ELEM_BYTES * (m * k + n * k + m * n) / model["kMemoryBytesPerUs"]
+    memory_us = ELEM_BYTES * (m * k + n * k + m * n) / min(
+        model["kMemoryBytesPerUs"], ctas * model["kSmMemoryBytesPerUs"])
     return (model["kLaunchUs"] + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
             max(ceil_div(clusters, active) * tile_us, memory_us))
 

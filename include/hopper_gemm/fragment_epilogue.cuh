@@ -87,11 +87,8 @@ __device__ __forceinline__ void add_scaled_c(float (&values)[kGroups * 4], const
 template <typename T, int kGroups>
 __device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
                                          FragmentPosition position, GemmShape shape) {
-  const T* const bias =
-      static_cast<const T*>(epilogue.bias) + position.batch * epilogue.bias_batch_stride;
-  const auto load = [&](int index, int end) {
-    return index < end ? static_cast<float>(bias[index]) : 0.0F;
-  };
+  const T* const bias = static_cast<const T*>(epilogue.bias) + position.batch * epilogue.bias_batch_stride;
+  const auto load = [&](int index, int end) { return index < end ? static_cast<float>(bias[index]) : 0.0F; };
   if (epilogue.bias_kind == Bias::PerRow) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -165,7 +162,9 @@ __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4
                                                const GemmEpilogue& epilogue, FragmentPosition position,
                                                GemmShape shape) {
   switch (epilogue.output_type) {
-    case DataType::BFloat16: store_fragment_as<__nv_bfloat16, kGroups>(values, epilogue, position, shape); break;
+    case DataType::BFloat16:
+      store_fragment_as<__nv_bfloat16, kGroups>(values, epilogue, position, shape);
+      break;
     case DataType::Float16: store_fragment_as<__half, kGroups>(values, epilogue, position, shape); break;
     case DataType::Float32: store_fragment_as<float, kGroups>(values, epilogue, position, shape); break;
   }
@@ -192,8 +191,8 @@ __device__ __forceinline__ void stage_rounded(const float (&values)[kColumns / 2
 #pragma unroll
   for (int i = 0; i < kColumns / 2; i += 8) {  // 16 columns, two chunks of 16 bytes
     const cuda::std::uint32_t matrices[4] = {
-        pack(values[i], values[i + 1]), pack(values[i + 2], values[i + 3]), pack(values[i + 4], values[i + 5]),
-        pack(values[i + 6], values[i + 7])};
+        pack(values[i], values[i + 1]), pack(values[i + 2], values[i + 3]),
+        pack(values[i + 4], values[i + 5]), pack(values[i + 6], values[i + 7])};
     const int swizzled_chunk = (i / 4 + first_chunk) ^ (row % 8);
     ptx::stmatrix(first + static_cast<cuda::std::uint32_t>(swizzled_chunk * 16), matrices);
   }

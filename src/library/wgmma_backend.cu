@@ -193,7 +193,8 @@ class PreparedWgmma final : public PreparedGemm {
     params_.k_blocks = k_blocks / choice_.split;
     params_.longer_parts = k_blocks % choice_.split;
     const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
-    params_.used_stages = has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
+    params_.used_stages =
+        has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
     is_plain_ = is_plain(problem);
 
     std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
@@ -237,8 +238,8 @@ class PreparedWgmma final : public PreparedGemm {
     config.numAttrs = programmatic_dependent_launch_ ? 2 : 1;
     config.stream = stream;
     const Kernel kernel = is_plain_ && args.epilogue.beta == 0 ? instance_.plain : instance_.general;
-    HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, kernel, tensor_map_a, tensor_map_b,
-                                               tensor_map_d, params, positions_));
+    HG_RETURN_IF_CUDA_ERROR(
+        cudaLaunchKernelEx(&config, kernel, tensor_map_a, tensor_map_b, tensor_map_d, params, positions_));
     return {};
   }
 
@@ -302,7 +303,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   }
   constexpr std::ptrdiff_t kOthers = 3;
   reason += "; estimates:\n  " + text_of(*chosen);
-  for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end(); ++other) {
+  for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end();
+       ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
   *prepared = std::make_unique<PreparedWgmma>(problem, device, *chosen, reason);

@@ -13,21 +13,22 @@ constexpr int kBlockK = 64;
 constexpr double kInputBytes = 2;
 
 // Fitted by tools/fit_cost_model.py to the times of all configurations on an H200.
-constexpr double kLaunchUs = 2.0;           // of a kernel that has nothing to do
-constexpr double kFillUs = 0.7;             // until the first loads arrive
-constexpr double kClusterUs = 0.18;         // a cluster's barriers
-constexpr double kReduceUs = 2.9;           // to exchange the sums of a split K
-constexpr double kMemoryBytesPerUs = 3.5e6;  // what reads that are not balanced over all channels reach
-constexpr double kL2BytesPerUs = 9.3e6;     // to all SMs
-constexpr double kSmBytesPerUs = 1.0e5;     // to one
-constexpr double kSmFlopsPerUs = 6.8e6;     // of an SM with the largest tiles
-constexpr double kBlockUs = 0.24;           // least time of a K block
-constexpr double kStoreElemsPerUs = 1.2e5;  // of an SM
+constexpr double kLaunchUs = 1.9;              // of a kernel that has nothing to do
+constexpr double kFillUs = 0.5;                // until the first loads arrive
+constexpr double kClusterUs = 0.7;             // a cluster's barriers
+constexpr double kReduceUs = 1.6;              // to exchange the sums of a split K
+constexpr double kMemoryBytesPerUs = 3.3e6;    // what reads that are not balanced over all channels reach
+constexpr double kSmMemoryBytesPerUs = 7.6e4;  // of that, one SM
+constexpr double kL2BytesPerUs = 9.5e6;        // to all SMs
+constexpr double kSmBytesPerUs = 9.7e4;        // to one
+constexpr double kSmFlopsPerUs = 7.0e6;        // of an SM with the largest tiles
+constexpr double kBlockUs = 0.28;              // least time of a K block
+constexpr double kStoreElemsPerUs = 4.3e4;     // of an SM
 
 /// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
 double slowness(const Tile& tile) {
-  if (tile.block_n == 64) return 1.7;
-  return tile.block_m * tile.block_n <= 128 * 128 ? 1.2 : 1.0;
+  if (tile.block_n == 64) return 1.76;
+  return tile.block_m * tile.block_n <= 128 * 128 ? 1.18 : 1.0;
 }
 
 template <typename Array>
@@ -72,9 +73,8 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   const double columns = std::min(n, tile.block_n);
   const double block_bytes = (rows / tile.cluster_n + columns / tile.cluster_m) * kBlockK * kInputBytes;
   const double block_flops = 2.0 * tile.block_m * tile.block_n * kBlockK;
-  const double block_us =
-      std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
-                block_bytes * ctas / kL2BytesPerUs, kBlockUs});
+  const double block_us = std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
+                                    block_bytes * ctas / kL2BytesPerUs, kBlockUs});
   const double tile_us = k_blocks * block_us + rows * columns / choice.split / kStoreElemsPerUs +
                          (choice.split > 1 ? kReduceUs : 0);
 
@@ -83,7 +83,7 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   };
   const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
-  const double memory_us = bytes / kMemoryBytesPerUs;
+  const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
   return {.choice = choice,
           .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) +
                      std::max(static_cast<double>(waves) * tile_us, memory_us),

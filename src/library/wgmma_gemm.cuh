@@ -53,9 +53,10 @@ struct Config {
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = num_threads(kTile);
-  static constexpr int kConsumerBlocks = BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
-  static constexpr int kLeaf = 8;  // cluster tiles of a row that consecutive positions share
-  static constexpr int kStoreN = 64;  // columns of a 16-bit D that a store buffer holds
+  static constexpr int kConsumerBlocks =
+      BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
+  static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
+  static constexpr int kStoreN = 64;      // columns of a 16-bit D that a store buffer holds
   static constexpr int kRowBytes = 128;
   static constexpr int kSpanElems = 64;  // of an MN-major tile's rows
   static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
@@ -102,8 +103,8 @@ struct Params {
   int batch_count;
   // The last clusters may reach below or beside D: TMA fills in zeros there, and the CTA multiplies them all the same,
   // since its peer needs its part of what they share.
-  TileGrid grid;                     ///< of cluster tiles, of one batch
-  cuda::std::uint32_t num_tiles;     ///< cluster tiles of all batches
+  TileGrid grid;                  ///< of cluster tiles, of one batch
+  cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
   OperandMajor a_major;
   OperandMajor b_major;
   bool a_is_batched;  ///< or all batches share one
@@ -111,7 +112,7 @@ struct Params {
   bool is_fp16;
   bool stores_by_tma;
   TileOrder order;
-  int split;   ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
   int k_blocks;      ///< of 64, of each of these
   int longer_parts;  ///< how many of these have one more
   int used_stages;   ///< the others need no barriers
@@ -125,8 +126,8 @@ struct CtaTile {
   int m0;
   int n0;
 
-  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, TileGrid grid_of_batch, int batch_count, int rank_m,
-                                     int rank_n) {
+  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, TileGrid grid_of_batch, int batch_count,
+                                     int rank_m, int rank_n) {
     batch = batch_count == 1 ? 0 : cluster_tile.m / grid_of_batch.m;
     const int tile_m = (cluster_tile.m - batch * grid_of_batch.m) * Config::kClusterM + rank_m;
     const int tile_n = cluster_tile.n * Config::kClusterN + rank_n;
@@ -176,9 +177,9 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
 /// A consumer warpgroup's product over `num_k_blocks` stages. accum: overwritten; of no stages, anything. Threads: the
 /// whole warpgroup, `thread` counting from its first.
 template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
-__device__ __forceinline__ void multiply(
-    float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
-    typename Config::Pipeline::State& state, int num_k_blocks, int consumer, int thread) {
+__device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                         SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
+                                         int num_k_blocks, int consumer, int thread) {
   using namespace ptx;
   const auto first_desc = [](Major major, const unsigned char* tile) {
     const cuda::std::uint32_t address = smem_addr(tile).value;
@@ -186,8 +187,8 @@ __device__ __forceinline__ void multiply(
                              : make_mn_major_b128_desc(address, Config::kSpanBytes);
   };
   constexpr auto kStepBytes = [](Major major) {
-    return static_cast<cuda::std::uint32_t>(
-        Config::kWgmmaK * (major == Major::K ? int{sizeof(T)} : Config::kRowBytes));
+    return static_cast<cuda::std::uint32_t>(Config::kWgmmaK *
+                                            (major == Major::K ? int{sizeof(T)} : Config::kRowBytes));
   };
   const cuda::std::uint64_t first_desc_a =
       first_desc(kMajorA, smem.a[0] + consumer * Config::kConsumerBlocks * Config::kBlockBytesA);
@@ -225,10 +226,11 @@ __device__ __forceinline__ void multiply(
 
 /// The loop for the launch's layouts.
 template <typename Config, typename T>
-__device__ __forceinline__ void multiply_layouts(
-    float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
-    typename Config::Pipeline::State& state, const Params& params, int num_k_blocks, int consumer,
-    int thread) {
+__device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                                 SharedStorage<Config>& smem,
+                                                 typename Config::Pipeline::State& state,
+                                                 const Params& params, int num_k_blocks, int consumer,
+                                                 int thread) {
   using ptx::Major;
   const bool a_is_k_major = params.a_major == OperandMajor::K;
   const bool b_is_k_major = params.b_major == OperandMajor::K;
@@ -284,7 +286,8 @@ class StoreQueue {
 /// Rounds a fragment of kStoreN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
 template <typename Config>
 __device__ __forceinline__ void store_plain_piece(float (&values)[Config::kStoreN / 2], StoreQueue& stores,
-                                                  const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+                                                  const GemmEpilogue& epilogue, FragmentCorner corner,
+                                                  int lane) {
 #pragma unroll
   for (float& value : values) value *= epilogue.alpha;
   const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
@@ -321,9 +324,9 @@ inline constexpr int kPieceN = 32;
 /// Copies piece number `piece` of the accumulators, kPieceN columns of one m64 block. The number is known at run time
 /// only, and registers have no index: there is a branch for each.
 template <typename Config>
-__device__ __forceinline__ void take_piece(
-    float (&values)[kPieceN / 2], const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
-    int piece) {
+__device__ __forceinline__ void take_piece(float (&values)[kPieceN / 2],
+                                           const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                           int piece) {
   constexpr int kPieces = Config::BLOCK_N / kPieceN;
 #pragma unroll
   for (int i = 0; i < Config::kConsumerBlocks * kPieces; ++i) {
@@ -424,8 +427,8 @@ __device__ __forceinline__ void reduce_and_store(
       float4 sums[kGroups];
 #pragma unroll
       for (int i = 0; i < kGroups; ++i) {
-        sums[i] = *static_cast<const float4*>(__cluster_map_shared_rank(
-            place_of(first_group + i, row_block), static_cast<unsigned>(rank)));
+        sums[i] = *static_cast<const float4*>(
+            __cluster_map_shared_rank(place_of(first_group + i, row_block), static_cast<unsigned>(rank)));
       }
 #pragma unroll
       for (int i = 0; i < kGroups; ++i) {
@@ -482,8 +485,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const cuda::std::uint32_t num_clusters = nclusterid_x();
   // The first CTAs take one block more where K does not divide.
   const int num_k_blocks = params.k_blocks + (split_rank < params.longer_parts ? 1 : 0);
-  const int first_k_block = split_rank * params.k_blocks +
-                            (split_rank < params.longer_parts ? split_rank : params.longer_parts);
+  const int first_k_block =
+      split_rank * params.k_blocks + (split_rank < params.longer_parts ? split_rank : params.longer_parts);
   const auto tile_of = [&](TileCoord cluster_tile) {
     return CtaTile<Config>(cluster_tile, params.grid, params.batch_count, rank_m, rank_n);
   };
@@ -508,12 +511,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     if constexpr (Config::kMovesRegisters) setmaxnreg_dec<Config::kProducerRegisters>();
     if (thread == Config::kNumConsumerThreads) {
       const auto sharers_of_a = static_cast<cuda::std::uint16_t>(
-          (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) / ((1 << Config::kClusterM) - 1));
+          (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) /
+          ((1 << Config::kClusterM) - 1));
       const auto sharers_of_b =
           static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-        const CtaTile<Config> tile =
-            tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
+        const CtaTile<Config> tile = tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
         queue_state.advance();
         const int batch_a = params.a_is_batched ? tile.batch : 0;
         const int batch_b = params.b_is_batched ? tile.batch : 0;
@@ -569,7 +572,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         }
       }
       const FragmentCorner corner = {
-          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16, tile.n0};
+          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
+          tile.n0};
       if constexpr (Config::kIsPlain) {
         store_plain<Config>(accum, stores, params.epilogue, corner, lane);
       } else {

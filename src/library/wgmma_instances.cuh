@@ -22,7 +22,8 @@ template <const auto& kTiles>
 constexpr auto instances_of() {
   return []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     return std::array{instance_of<kTiles[kIndex]>()...};
-  }(std::make_index_sequence<kTiles.size()>{});
+  }
+  (std::make_index_sequence<kTiles.size()>{});
 }
 
 }  // namespace hopper_gemm::library::wgmma
