@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "cluster_placement.hpp"
@@ -96,9 +97,10 @@ const Instance& instance_of(const Tile& tile) {
 /// even one fits. Thread-safe.
 int active_clusters(const Device& device, const Choice& choice) {
   static std::mutex mutex;
-  static std::map<std::pair<int, std::string>, int> known;
+  // An emulated GPU may get other SMs.
+  static std::map<std::tuple<int, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [entry, is_new] = known.try_emplace({device.id, name_of(choice)}, 0);
+  const auto [entry, is_new] = known.try_emplace({device.id, device.sm_count, name_of(choice)}, 0);
   if (is_new) {
     const Instance& instance = instance_of(choice.tile);
     int clusters = 0;
@@ -295,11 +297,20 @@ std::vector<std::string> configs() {
   return names;
 }
 
+std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
+  std::vector<std::string> names;
+  for (const Estimate& estimate : ranked(problem.args, active_clusters_of(device))) {
+    if (active_clusters(device, estimate.choice) > 0) names.push_back(name_of(estimate.choice));
+  }
+  return names;
+}
+
 }  // namespace
 }  // namespace wgmma
 
 const Backend& wgmma_backend() {
-  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs};
+  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs,
+                                       wgmma::ranked_configs};
   return kBackend;
 }
 
