@@ -261,7 +261,10 @@ std::string text_of(const Estimate& estimate) {
 Status prepare(const Problem& problem, const Device& device, const std::string& config,
                std::unique_ptr<const PreparedGemm>* prepared) {
   const std::vector<Estimate> estimates = ranked(problem.args, active_clusters_of(device));
-  auto chosen = estimates.begin();
+  // A GPU with few SMs, or a part of one, may have no place for the cluster of the fastest.
+  auto chosen = std::find_if(estimates.begin(), estimates.end(), [&](const Estimate& estimate) {
+    return active_clusters(device, estimate.choice) > 0;
+  });
   std::string reason;
   if (!config.empty()) {
     const std::vector<Choice> choices = all_choices();
@@ -276,6 +279,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     }
     reason = "asked for; ";
   }
+  if (chosen == estimates.end()) return unsupported("the GPU cannot run a CTA of any configuration");
   if (active_clusters(device, chosen->choice) == 0) {
     return unsupported("the GPU cannot run a cluster of " + name_of(chosen->choice));
   }

@@ -132,6 +132,24 @@ TEST(Configs, OfTheLibraryAreThoseThatItRanksFirst) {
   }
 }
 
+// By the estimates several CTAs would share K, in clusters for which there are too few SMs.
+TEST(Best, TakesAClusterForWhichTheGpuHasSms) {
+  const KernelInfo& best = kernel_of("best");
+  EmulatedGemm gemm({{.shape = {65, 72, 712}}});
+  for (const int sms : {1, 2, 4}) {
+    SCOPED_TRACE(sms);
+    configure({.seed = 1, .sms = sms});
+    KernelChoice choice;
+    ASSERT_TRUE(best.choose(gemm.args(), &choice).ok());
+    EXPECT_THAT(choice.config, testing::StartsWith("wgmma_"));
+    EXPECT_EQ(choice.config, best.tuning->configs(gemm.args()).front());
+    gemm.poison();
+    const Status status = best.launch(gemm.args(), nullptr);
+    ASSERT_TRUE(status.ok()) << status.message() << last_report();
+    EXPECT_EQ(gemm.fault(), "");
+  }
+}
+
 // A plan is for a GPU: the one that is kept must not be run on another.
 TEST(Best, PlansAnewForAnotherGpu) {
   const KernelInfo& best = kernel_of("best");
