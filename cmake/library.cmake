@@ -18,7 +18,7 @@ set(HG_PUBLIC_HEADERS
 
 # hg_add_library_host(target): everything between the public interface and the kernels, as an object library.
 function(hg_add_library_host target)
-  set(sources checked_gemm.cpp device.cpp footprint.cpp gemm.cpp gemm_c.cpp plan.cpp)
+  set(sources backends.cpp checked_gemm.cpp device.cpp footprint.cpp gemm.cpp gemm_c.cpp plan.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/library/)
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})

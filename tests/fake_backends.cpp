@@ -45,7 +45,8 @@ const Backend& wgmma_backend() {
       .can_implement = [](const Problem&, const Device&) { return fake_wgmma.can_implement; },
       .prepare = [](const Problem& problem, const Device&, const std::string& config,
                     auto* prepared) { return prepare(&fake_wgmma, "wgmma", problem, config, prepared); },
-      .configs = [] { return std::vector<std::string>{"wgmma_fake"}; }};
+      .configs = [] { return std::vector<std::string>{"wgmma_fake"}; },
+      .ranked_configs = [](const Problem&, const Device&) { return std::vector<std::string>{"wgmma_fake"}; }};
   return backend;
 }
 
@@ -55,7 +56,8 @@ const Backend& mma_backend() {
       .can_implement = [](const Problem&, const Device&) { return fake_mma.can_implement; },
       .prepare = [](const Problem& problem, const Device&, const std::string& config,
                     auto* prepared) { return prepare(&fake_mma, "mma", problem, config, prepared); },
-      .configs = [] { return std::vector<std::string>{"mma_fake"}; }};
+      .configs = [] { return std::vector<std::string>{"mma_fake"}; },
+      .ranked_configs = [](const Problem&, const Device&) { return std::vector<std::string>{"mma_fake"}; }};
   return backend;
 }
 

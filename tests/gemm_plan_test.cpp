@@ -69,6 +69,36 @@ class GemmPlanTest : public testing::Test {
   std::shared_ptr<const Plan> plan_;
 };
 
+// --- What is worth measuring ---------------------------------------------------------------------------------------
+
+TEST_F(GemmPlanTest, RanksTheConfigurationsOfTheBackEndThatItWouldChoose) {
+  std::vector<std::string> configs;
+  const auto promising = [&](const GemmDescriptor& gemm, std::size_t most) {
+    return promising_configs(gemm, kH200, all_backends(), most, &configs);
+  };
+  ASSERT_TRUE(promising(small_gemm(), 16).ok());
+  EXPECT_THAT(configs, testing::ElementsAre("wgmma_fake"));
+  ASSERT_TRUE(promising(small_gemm(), 0).ok());
+  EXPECT_THAT(configs, IsEmpty());
+  fake_wgmma.can_implement = unsupported("not this one");
+  ASSERT_TRUE(promising(small_gemm(), 16).ok());
+  EXPECT_THAT(configs, testing::ElementsAre("mma_fake"));
+  fake_mma.can_implement = unsupported("nor that");
+  EXPECT_EQ(promising(small_gemm(), 16).code(), StatusCode::Unsupported);
+  fake_wgmma.can_implement = {StatusCode::CudaError, "broken"};
+  EXPECT_EQ(promising(small_gemm(), 16).code(), StatusCode::CudaError);
+
+  reset_fake_backends();
+  GemmDescriptor without_product = small_gemm();
+  without_product.k = 0;
+  ASSERT_TRUE(promising(without_product, 16).ok());
+  EXPECT_THAT(configs, testing::ElementsAre("mma_fake"));
+  GemmDescriptor empty = small_gemm();
+  empty.n = 0;
+  ASSERT_TRUE(promising(empty, 16).ok());
+  EXPECT_THAT(configs, IsEmpty());
+}
+
 // --- What no GEMM can have -------------------------------------------------------------------------------------------
 
 struct Fault {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct Device {
   int minor;
   int sm_count;
   int max_shared_bytes;  ///< of a CTA
+
+  friend bool operator==(const Device&, const Device&) = default;
 };
 
 /// What the addresses of the operands will be multiples of, in bytes.
@@ -70,6 +73,9 @@ struct Backend {
 
   /// The names of all configurations.
   std::vector<std::string> (*configs)();
+
+  /// The names of those that can compute the problem, which can_implement() accepts: the one that should be fastest first.
+  std::vector<std::string> (*ranked_configs)(const Problem& problem, const Device& device);
 };
 
 /// TMA and wgmma, on sm_90: rows and addresses of A and B that are multiples of 16 bytes.
@@ -77,5 +83,8 @@ const Backend& wgmma_backend();
 
 /// cp.async and mma.sync, from sm_80 on: anything.
 const Backend& mma_backend();
+
+/// All of them, the best first. The last computes everything.
+std::span<const Backend* const> all_backends();
 
 }  // namespace hopper_gemm::library

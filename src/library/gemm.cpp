@@ -2,8 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <array>
-
 #include "cuda_check.hpp"
 #include "library/backend.hpp"
 #include "library/device.hpp"
@@ -21,9 +19,7 @@ GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& options) {
   library::Device device{};
   HG_RETURN_IF_ERROR(library::query_current_device(&device));
-  const std::array<const library::Backend*, 2> backends = {&library::wgmma_backend(),
-                                                           &library::mma_backend()};
-  return library::Plan::create(descriptor, options, device, backends, &plan_);
+  return library::Plan::create(descriptor, options, device, library::all_backends(), &plan_);
 }
 
 Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {

@@ -211,11 +211,26 @@ std::vector<std::string> configs() {
   return names;
 }
 
+std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
+  std::vector<const Candidate*> candidates;
+  for (const Candidate& candidate : kCandidates) {
+    if (check_config(candidate.config, problem, device).ok()) candidates.push_back(&candidate);
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate* x, const Candidate* y) {
+    return estimated_time(*x, problem, device) < estimated_time(*y, problem, device);
+  });
+  std::vector<std::string> names;
+  std::transform(candidates.begin(), candidates.end(), std::back_inserter(names),
+                 [](const Candidate* candidate) { return name_of(candidate->config); });
+  return names;
+}
+
 }  // namespace
 }  // namespace mma
 
 const Backend& mma_backend() {
-  static constexpr Backend kBackend = {"mma", mma::can_implement, mma::prepare, mma::configs};
+  static constexpr Backend kBackend = {"mma", mma::can_implement, mma::prepare, mma::configs,
+                                       mma::ranked_configs};
   return kBackend;
 }
 

@@ -44,6 +44,15 @@ std::string problem_text(const CheckedGemm& gemm, const Device& device) {
          std::to_string(device.major) + "." + std::to_string(device.minor) + "\n";
 }
 
+/// Ok, or why the back end cannot compute the problem, whatever the configuration.
+Status check_backend(const Backend& backend, const Backend& last, const Problem& problem,
+                     const Device& device) {
+  if (problem.args.shape.k == 0 && &backend != &last) {
+    return unsupported("k is 0, and what has no product is for " + std::string(last.name) + " alone");
+  }
+  return backend.can_implement(problem, device);
+}
+
 std::string lines_of(const PreparedGemm& prepared) {
   std::string text = prepared.explain();
   if (!text.empty() && text.back() != '\n') text += '\n';
@@ -80,10 +89,7 @@ Status Plan::choose(const GemmOptions& options, const Device& device,
   for (const Backend* backend : backends) {
     const std::string name(backend->name);
     if (!request.name.empty() && !is_of(request.name, *backend)) continue;
-    const bool takes = multiplies || backend == &last;
-    status = takes
-                 ? backend->can_implement(problem, device)
-                 : unsupported("k is 0, and what has no product is for " + std::string(last.name) + " alone");
+    status = check_backend(*backend, last, problem, device);
     if (status.ok()) {
       const std::string config = request.name == name ? "" : request.name;
       status = backend->prepare(problem, device, config, &prepared_);
@@ -130,6 +136,26 @@ Status Plan::run(const GemmOperands& operands, cudaStream_t stream) const {
     return prepared_->launch(args, operands.workspace, stream);
   args.shape.k = 0;
   return without_product_->launch(args, operands.workspace, stream);
+}
+
+Status promising_configs(const GemmDescriptor& descriptor, const Device& device,
+                         std::span<const Backend* const> backends, std::size_t most,
+                         std::vector<std::string>* configs) {
+  CheckedGemm gemm;
+  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, false, &gemm));
+  HG_RETURN_IF_ERROR(check_device(device));
+  configs->clear();
+  if (gemm.empty()) return {};
+  Status status;
+  for (const Backend* backend : backends) {
+    status = check_backend(*backend, *backends.back(), gemm.problem(), device);
+    if (status.code() == StatusCode::Unsupported) continue;
+    HG_RETURN_IF_ERROR(status);
+    *configs = backend->ranked_configs(gemm.problem(), device);
+    if (configs->size() > most) configs->resize(most);
+    return {};
+  }
+  return status;
 }
 
 }  // namespace hopper_gemm::library

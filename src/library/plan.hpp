@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "hopper_gemm/gemm.hpp"
 #include "hopper_gemm/status.hpp"
@@ -41,5 +42,11 @@ class Plan {
   std::string config_;
   std::string explanation_;
 };
+
+/// The names of at most `most` configurations of the back end that a plan of `descriptor` would be of, the one that should
+/// be fastest first: what is worth measuring. None where D has no elements. Fails as Plan::create() does.
+Status promising_configs(const GemmDescriptor& descriptor, const Device& device,
+                         std::span<const Backend* const> backends, std::size_t most,
+                         std::vector<std::string>* configs);
 
 }  // namespace hopper_gemm::library

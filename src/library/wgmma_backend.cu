@@ -11,6 +11,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "cluster_placement.hpp"
@@ -101,9 +102,10 @@ const Instance& instance_of(const Tile& tile) {
 /// even one fits. Thread-safe.
 int active_clusters(const Device& device, const Choice& choice) {
   static std::mutex mutex;
-  static std::map<std::pair<int, std::string>, int> known;
+  // An emulated GPU may get other SMs.
+  static std::map<std::tuple<int, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [entry, is_new] = known.try_emplace({device.id, name_of(choice)}, 0);
+  const auto [entry, is_new] = known.try_emplace({device.id, device.sm_count, name_of(choice)}, 0);
   if (is_new) {
     const Instance& instance = instance_of(choice.tile);
     int clusters = 0;
@@ -311,11 +313,20 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   return {};
 }
 
+std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
+  std::vector<std::string> names;
+  for (const Estimate& estimate : ranked(problem.args, active_clusters_of(device))) {
+    names.push_back(name_of(estimate.choice));
+  }
+  return names;
+}
+
 }  // namespace
 }  // namespace wgmma
 
 const Backend& wgmma_backend() {
-  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs};
+  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs,
+                                       wgmma::ranked_configs};
   return kBackend;
 }
 
