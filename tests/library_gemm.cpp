@@ -72,7 +72,8 @@ bool agrees(double actual, const library::ReferenceElement& expected, const Libr
     error += slope * (problem.shape.k + kScalings) * kOfSteps * expected.magnitude + kSmallestHalf;
   }
   if (error == 0) return false;
-  return std::abs(actual - expected.value) <= error + (std::abs(expected.value) + error) * unit_roundoff(type);
+  return std::abs(actual - expected.value) <=
+         error + (std::abs(expected.value) + error) * unit_roundoff(type);
 }
 
 }  // namespace
@@ -118,8 +119,9 @@ std::string test_name(const LibraryProblem& problem) {
   return name;
 }
 
-LibraryGemm::Matrix LibraryGemm::allocate_matrix(std::int64_t lines, std::int64_t elems,
-DataType type, const OperandMemory& memory, std::int64_t padding_lines, const Allocate& allocate) const {
+LibraryGemm::Matrix LibraryGemm::allocate_matrix(std::int64_t lines, std::int64_t elems, DataType type,
+                                                 const OperandMemory& memory, std::int64_t padding_lines,
+                                                 const Allocate& allocate) const {
   Matrix matrix{.type = type,
                 .batches = memory.shared ? 1 : problem_.batch_count,
                 .lines = lines,
@@ -232,9 +234,8 @@ GemmDescriptor LibraryGemm::descriptor(const Description& description) const {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool swaps = description.column_major_d;
   const auto matrix = [](std::int64_t leading_dimension, std::int64_t batch_stride, int alignment) {
-    return MatrixLayout{.leading_dimension = leading_dimension,
-                        .batch_stride = batch_stride,
-                        .alignment_bytes = alignment};
+    return MatrixLayout{
+        .leading_dimension = leading_dimension, .batch_stride = batch_stride, .alignment_bytes = alignment};
   };
   const auto input = [&](const OperandArgs& operand, int alignment, bool is_a, bool transposed) {
     MatrixLayout layout = matrix(operand.leading_dimension, operand.batch_stride, alignment);
@@ -287,12 +288,14 @@ GemmOperands LibraryGemm::operands(const Description& description) const {
 }
 
 library::Problem LibraryGemm::problem() const {
-  library::Problem result{.args = args_,
-                          .alignments = {.a = alignment_bytes(problem_.a.offset, problem_.input_type),
-                                         .b = alignment_bytes(problem_.b.offset, problem_.input_type),
-                                         .c = alignment_bytes(problem_.c.offset, problem_.output_type),
-                                         .d = alignment_bytes(problem_.d.offset, problem_.output_type)},
-                          .programmatic_dependent_launch = false};
+  library::Problem result{
+      .args = args_,
+      .alignments = {.a = alignment_bytes(problem_.a.offset, problem_.input_type),
+                     .b = alignment_bytes(problem_.b.offset, problem_.input_type),
+                     .c = alignment_bytes((problem_.in_place ? problem_.d : problem_.c).offset,
+                                          problem_.output_type),
+                     .d = alignment_bytes(problem_.d.offset, problem_.output_type)},
+      .programmatic_dependent_launch = false};
   result.args.a.data = nullptr;
   result.args.b.data = nullptr;
   GemmEpilogue& epilogue = result.args.epilogue;
