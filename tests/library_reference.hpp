@@ -35,15 +35,21 @@ inline std::int64_t operand_index(const OperandArgs& operand, std::int64_t batch
   return batch * operand.batch_stride + line * operand.leading_dimension + elem;
 }
 
-/// D before its rounding: [batch_count, M, N], without gaps. All pointers are the host's. Reads what the kernels may:
+/// An element of D before its rounding, and what its error is in proportion to: the sum of its terms' magnitudes.
+struct ReferenceElement {
+  double value;
+  double magnitude;
+};
+
+/// D: [batch_count, M, N], without gaps. All pointers are the host's. Reads what the kernels may:
 /// neither A nor B where alpha or K is 0, no C where beta is 0, nothing outside of the matrices. C may be D, before it
 /// is overwritten.
-inline std::vector<double> reference_gemm(const KernelArgs& args) {
+inline std::vector<ReferenceElement> reference_gemm(const KernelArgs& args) {
   const std::int64_t m = args.shape.m;
   const std::int64_t n = args.shape.n;
   const GemmEpilogue& epilogue = args.epilogue;
   const std::int64_t k = epilogue.alpha == 0 ? 0 : args.shape.k;
-  std::vector<double> d(static_cast<std::size_t>(args.batch_count * m * n));
+  std::vector<ReferenceElement> d(static_cast<std::size_t>(args.batch_count * m * n));
   // One batch's operands with K contiguous, each element converted once.
   const auto lines_of = [&](const OperandArgs& operand, std::int64_t lines, std::int64_t batch) {
     std::vector<double> values(static_cast<std::size_t>(lines * k));
@@ -61,21 +67,37 @@ inline std::vector<double> reference_gemm(const KernelArgs& args) {
     for (std::int64_t row = 0; row < m; ++row) {
       for (std::int64_t column = 0; column < n; ++column) {
         double sum = 0;
+        double sum_of_magnitudes = 0;
         for (std::int64_t i = 0; i < k; ++i) {
-          sum += a[static_cast<std::size_t>(row * k + i)] * b[static_cast<std::size_t>(column * k + i)];
+          const double product =
+              a[static_cast<std::size_t>(row * k + i)] * b[static_cast<std::size_t>(column * k + i)];
+          sum += product;
+          sum_of_magnitudes += std::abs(product);
         }
-        double value = k == 0 ? 0 : static_cast<double>(epilogue.alpha) * sum;
+        double value = 0;
+        double magnitude = 0;
+        const auto add = [&](double term, double magnitude_of_term) {
+          value += term;
+          magnitude += magnitude_of_term;
+        };
+        if (k != 0) {
+          const double alpha = static_cast<double>(epilogue.alpha);
+          add(alpha * sum, std::abs(alpha) * sum_of_magnitudes);
+        }
         if (epilogue.beta != 0) {
           const std::int64_t index = batch * epilogue.c_batch_stride + row * epilogue.ldc + column;
-          value += static_cast<double>(epilogue.beta) * load_element(epilogue.c, epilogue.output_type, index);
+          const double term =
+              static_cast<double>(epilogue.beta) * load_element(epilogue.c, epilogue.output_type, index);
+          add(term, std::abs(term));
         }
         if (epilogue.bias_kind != Bias::None) {
           const std::int64_t index =
               batch * epilogue.bias_batch_stride + (epilogue.bias_kind == Bias::PerRow ? row : column);
-          value += load_element(epilogue.bias, epilogue.bias_type, index);
+          const double term = load_element(epilogue.bias, epilogue.bias_type, index);
+          add(term, std::abs(term));
         }
-        d[static_cast<std::size_t>((batch * m + row) * n + column)] =
-            reference_activation(epilogue.activation, value);
+        d[static_cast<std::size_t>((batch * m + row) * n + column)] = {
+            reference_activation(epilogue.activation, value), magnitude};
       }
     }
   }

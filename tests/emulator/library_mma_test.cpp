@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "emulated_library_gemm.hpp"
+#include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "library/backend.hpp"
+#include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -220,7 +221,7 @@ class EmulatedLibraryMma : public testing::TestWithParam<Case> {};
 
 TEST_P(EmulatedLibraryMma, IsExactAndClean) {
   const Case& test = GetParam();
-  EmulatedLibraryGemm gemm(test.problem);
+  LibraryGemm gemm(test.problem, emulated_memory());
   configure({.seed = 1, .sms = kSms});
   std::unique_ptr<const PreparedGemm> prepared;
   const Status preparation = mma_backend().prepare(gemm.problem(), kHopper, test.config, &prepared);

@@ -1,4 +1,4 @@
-#include "emulated_library_gemm.hpp"
+#include "tests/library_gemm.hpp"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "emulator/emulator.hpp"
-#include "tests/library_reference.hpp"
-
-namespace hopper_gemm::emulator {
+namespace hopper_gemm {
 namespace {
 
 using library::OperandArgs;
@@ -24,8 +21,15 @@ constexpr std::int64_t kPaddingRows = 2;  // of D
 constexpr std::int64_t kHugeMatrix = 1 << 22;
 constexpr std::int64_t kTouchedPadding = 64;
 
-/// One of -2 ... 2, which every type holds.
-float draw(std::mt19937* random) { return static_cast<float>((*random)() % 5) - 2; }
+/// Integers are of -2 ... 2, which every type holds.
+float draw(OperandValues values, std::mt19937* random) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kSpecials[] = {kNan, kInfinity, -kInfinity};
+  constexpr unsigned kOneSpecialIn = 101;
+  if (values == OperandValues::Uniform) return static_cast<float>((*random)()) * 0x1p-31F - 1;
+  if (values == OperandValues::Special && (*random)() % kOneSpecialIn == 0) return kSpecials[(*random)() % 3];
+  return static_cast<float>((*random)() % 5) - 2;
+}
 
 std::int64_t padded(std::int64_t elems, const OperandMemory& memory) {
   return (elems + 7) / 8 * 8 + memory.gap + memory.remainder;
@@ -47,15 +51,29 @@ bool is_guard(const std::byte* memory, DataType type, std::int64_t index) {
   return std::memcmp(memory + index * size_of(type), units, static_cast<std::size_t>(size_of(type))) == 0;
 }
 
-/// Whether a result that has to be `expected`, before its rounding, may be `actual`.
-bool agrees(double actual, double expected, DataType type, Activation activation) {
-  const double rounded = round_to(type, expected);
+/// Whether an element of D may be `actual`.
+bool agrees(double actual, const library::ReferenceElement& expected, const LibraryProblem& problem) {
+  const DataType type = problem.output_type;
+  const double rounded = round_to(type, expected.value);
   if (actual == rounded || (std::isnan(actual) && std::isnan(rounded))) return true;
-  if (activation == Activation::None || activation == Activation::Relu) return false;
-  // fp32 functions, of a few units in the last place, whose arguments may cancel.
-  constexpr double kOfFunctions = 2e-6;
-  return std::abs(actual - expected) <=
-         std::abs(expected) * (unit_roundoff(type) + kOfFunctions) + kOfFunctions;
+  double error = 0;
+  double slope = 1;
+  if (problem.activation != Activation::None && problem.activation != Activation::Relu) {
+    // fp32 functions, of a few units in the last place, whose arguments may cancel.
+    constexpr double kOfFunctions = 2e-6;
+    error = std::abs(expected.value) * kOfFunctions + kOfFunctions;
+    slope = 1.2;  // the steepest
+  }
+  if (problem.values == OperandValues::Uniform) {
+    // Every product, sum and scaling in fp32, of which the tensor core cuts off more than it rounds.
+    constexpr double kOfSteps = 0x1p-22;
+    constexpr double kScalings = 8;
+    constexpr double kSmallestHalf = 0x1p-25;  // half of fp16's smallest step
+    error += slope * (problem.shape.k + kScalings) * kOfSteps * expected.magnitude + kSmallestHalf;
+  }
+  if (error == 0) return false;
+  return std::abs(actual - expected.value) <=
+         error + (std::abs(expected.value) + error) * unit_roundoff(type);
 }
 
 }  // namespace
@@ -96,12 +114,14 @@ std::string test_name(const LibraryProblem& problem) {
   if (problem.alpha != 1) name += "_alpha_" + factor(problem.alpha);
   if (problem.beta != 0) name += "_beta_" + factor(problem.beta);
   if (problem.in_place) name += "_in_place";
+  if (problem.values == OperandValues::Uniform) name += "_uniform";
+  if (problem.values == OperandValues::Special) name += "_special";
   return name;
 }
 
-EmulatedLibraryGemm::Matrix EmulatedLibraryGemm::allocate_matrix(std::int64_t lines, std::int64_t elems,
-                                                                 DataType type, const OperandMemory& memory,
-                                                                 std::int64_t padding_lines) const {
+LibraryGemm::Matrix LibraryGemm::allocate_matrix(std::int64_t lines, std::int64_t elems, DataType type,
+                                                 const OperandMemory& memory, std::int64_t padding_lines,
+                                                 const Allocate& allocate) const {
   Matrix matrix{.type = type,
                 .batches = memory.shared ? 1 : problem_.batch_count,
                 .lines = lines,
@@ -119,7 +139,7 @@ EmulatedLibraryGemm::Matrix EmulatedLibraryGemm::allocate_matrix(std::int64_t li
 }
 
 template <typename Visit>
-void EmulatedLibraryGemm::Matrix::for_each_element(const Visit& visit) const {
+void LibraryGemm::Matrix::for_each_element(const Visit& visit) const {
   const std::int64_t before = std::min(offset, kTouchedPadding);
   for (std::int64_t i = offset - before; i < offset; ++i) visit(i, false);
   for (std::int64_t batch = 0; batch < batches; ++batch) {
@@ -136,17 +156,16 @@ void EmulatedLibraryGemm::Matrix::for_each_element(const Visit& visit) const {
   }
 }
 
-EmulatedLibraryGemm::EmulatedLibraryGemm(const LibraryProblem& problem) : problem_(problem) {
-  free_all();
+LibraryGemm::LibraryGemm(const LibraryProblem& problem, const Allocate& allocate) : problem_(problem) {
   const int m = problem.shape.m;
   const int n = problem.shape.n;
   const int k = problem.shape.k;
   std::mt19937 random;
   const auto make_input = [&](std::int64_t lines, std::int64_t elems, DataType type,
                               const OperandMemory& memory, bool used) {
-    const Matrix matrix = allocate_matrix(lines, elems, type, memory, 0);
+    const Matrix matrix = allocate_matrix(lines, elems, type, memory, 0, allocate);
     matrix.for_each_element([&](std::int64_t index, bool inside) {
-      store_element(matrix.memory, type, index, inside && used ? draw(&random) : kNan);
+      store_element(matrix.memory, type, index, inside && used ? draw(problem.values, &random) : kNan);
     });
     return matrix;
   };
@@ -175,18 +194,11 @@ EmulatedLibraryGemm::EmulatedLibraryGemm(const LibraryProblem& problem) : proble
     epilogue.bias_batch_stride = bias.batch_stride;
   }
 
-  d_ = allocate_matrix(m, n, problem.output_type, problem.d, kPaddingRows);
+  d_ = allocate_matrix(m, n, problem.output_type, problem.d, kPaddingRows, allocate);
   epilogue.d = d_.first();
   epilogue.ldd = d_.leading_dimension;
   epilogue.d_batch_stride = d_.batch_stride;
-  d_.for_each_element([&](std::int64_t index, bool inside) {
-    if (!inside) {
-      fill_guard(d_.memory, d_.type, index);
-    } else {
-      const bool is_c = problem.in_place && problem.beta != 0;
-      store_element(d_.memory, d_.type, index, is_c ? draw(&random) : kNan);
-    }
-  });
+  reset();
   if (problem.in_place) {
     epilogue.c = epilogue.d;
     epilogue.ldc = epilogue.ldd;
@@ -200,13 +212,90 @@ EmulatedLibraryGemm::EmulatedLibraryGemm(const LibraryProblem& problem) : proble
   reference_ = library::reference_gemm(args_);
 }
 
-library::Problem EmulatedLibraryGemm::problem() const {
-  library::Problem result{.args = args_,
-                          .alignments = {.a = alignment_bytes(problem_.a.offset, problem_.input_type),
-                                         .b = alignment_bytes(problem_.b.offset, problem_.input_type),
-                                         .c = alignment_bytes(problem_.c.offset, problem_.output_type),
-                                         .d = alignment_bytes(problem_.d.offset, problem_.output_type)},
-                          .programmatic_dependent_launch = false};
+void LibraryGemm::reset() {
+  std::mt19937 random;
+  const bool is_c = problem_.in_place && problem_.beta != 0;
+  d_.for_each_element([&](std::int64_t index, bool inside) {
+    if (inside) {
+      store_element(d_.memory, d_.type, index, is_c ? draw(problem_.values, &random) : kNan);
+    } else {
+      fill_guard(d_.memory, d_.type, index);
+    }
+  });
+}
+
+std::vector<std::byte> LibraryGemm::bytes_of_d() const {
+  return {d_.memory, d_.memory + d_.size * size_of(d_.type)};
+}
+
+GemmDescriptor LibraryGemm::descriptor(const Description& description) const {
+  const library::Problem problem = this->problem();
+  const library::KernelArgs& args = problem.args;
+  const GemmEpilogue& epilogue = args.epilogue;
+  const bool swaps = description.column_major_d;
+  const auto matrix = [](std::int64_t leading_dimension, std::int64_t batch_stride, int alignment) {
+    return MatrixLayout{
+        .leading_dimension = leading_dimension, .batch_stride = batch_stride, .alignment_bytes = alignment};
+  };
+  const auto input = [&](const OperandArgs& operand, int alignment, bool is_a, bool transposed) {
+    MatrixLayout layout = matrix(operand.leading_dimension, operand.batch_stride, alignment);
+    // Untransposed, rows of A and columns of B are what lies along K.
+    const bool lines_are_rows = (operand.major == OperandMajor::K) == is_a;
+    layout.order = lines_are_rows != transposed ? Layout::RowMajor : Layout::ColumnMajor;
+    layout.transposed = transposed;
+    return layout;
+  };
+  const auto output = [&](std::int64_t leading_dimension, std::int64_t batch_stride, int alignment) {
+    MatrixLayout layout = matrix(leading_dimension, batch_stride, alignment);
+    layout.order = swaps ? Layout::ColumnMajor : Layout::RowMajor;
+    return layout;
+  };
+  GemmDescriptor gemm;
+  gemm.m = swaps ? args.shape.n : args.shape.m;
+  gemm.n = swaps ? args.shape.m : args.shape.n;
+  gemm.k = args.shape.k;
+  gemm.batch_count = args.batch_count;
+  gemm.input_type = args.input_type;
+  gemm.output_type = epilogue.output_type;
+  gemm.a = input(swaps ? args.b : args.a, swaps ? problem.alignments.b : problem.alignments.a, true,
+                 description.a_transposed);
+  gemm.b = input(swaps ? args.a : args.b, swaps ? problem.alignments.a : problem.alignments.b, false,
+                 description.b_transposed);
+  gemm.c = output(args_.epilogue.c == nullptr ? kPacked : epilogue.ldc,
+                  args_.epilogue.c == nullptr ? kPacked : epilogue.c_batch_stride, problem.alignments.c);
+  gemm.d = output(epilogue.ldd, epilogue.d_batch_stride, problem.alignments.d);
+  gemm.bias = epilogue.bias_kind;
+  if (swaps && gemm.bias != Bias::None) {
+    gemm.bias = gemm.bias == Bias::PerRow ? Bias::PerColumn : Bias::PerRow;
+  }
+  gemm.bias_type = epilogue.bias_type;
+  gemm.bias_batch_stride = epilogue.bias_batch_stride;
+  gemm.activation = epilogue.activation;
+  return gemm;
+}
+
+GemmOperands LibraryGemm::operands(const Description& description) const {
+  const GemmEpilogue& epilogue = args_.epilogue;
+  GemmOperands operands;
+  operands.a = description.column_major_d ? args_.b.data : args_.a.data;
+  operands.b = description.column_major_d ? args_.a.data : args_.b.data;
+  operands.c = epilogue.c;
+  operands.d = epilogue.d;
+  operands.bias = epilogue.bias;
+  operands.alpha = epilogue.alpha;
+  operands.beta = epilogue.beta;
+  return operands;
+}
+
+library::Problem LibraryGemm::problem() const {
+  library::Problem result{
+      .args = args_,
+      .alignments = {.a = alignment_bytes(problem_.a.offset, problem_.input_type),
+                     .b = alignment_bytes(problem_.b.offset, problem_.input_type),
+                     .c = alignment_bytes((problem_.in_place ? problem_.d : problem_.c).offset,
+                                          problem_.output_type),
+                     .d = alignment_bytes(problem_.d.offset, problem_.output_type)},
+      .programmatic_dependent_launch = false};
   result.args.a.data = nullptr;
   result.args.b.data = nullptr;
   GemmEpilogue& epilogue = result.args.epilogue;
@@ -218,7 +307,7 @@ library::Problem EmulatedLibraryGemm::problem() const {
   return result;
 }
 
-std::string EmulatedLibraryGemm::fault() const {
+std::string LibraryGemm::fault() const {
   std::string fault;
   auto expected = reference_.begin();
   d_.for_each_element([&](std::int64_t index, bool inside) {
@@ -233,12 +322,12 @@ std::string EmulatedLibraryGemm::fault() const {
       return;
     }
     const double actual = load_element(d_.memory, d_.type, index);
-    if (!agrees(actual, *expected, d_.type, problem_.activation)) {
-      fault = fmt::format("{} instead of {}, {}", actual, *expected, where());
+    if (!agrees(actual, *expected, problem_)) {
+      fault = fmt::format("{} instead of {}, {}", actual, expected->value, where());
     }
     ++expected;
   });
   return fault;
 }
 
-}  // namespace hopper_gemm::emulator
+}  // namespace hopper_gemm

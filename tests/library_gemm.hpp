@@ -2,13 +2,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "hopper_gemm/gemm.hpp"
 #include "library/backend.hpp"
 #include "library/kernel_args.hpp"
+#include "tests/library_reference.hpp"
 
-namespace hopper_gemm::emulator {
+namespace hopper_gemm {
+
+/// So many bytes that host and device read and write, at a multiple of 256. What lies around them is the allocator's.
+using Allocate = std::function<void*(std::size_t)>;
+
+/// What the operands hold.
+enum class OperandValues {
+  Integers,  ///< so small that every sum is exact
+  Uniform,   ///< numbers between -1 and 1: sums depend on the order
+  Special    ///< the integers, but a few are infinite or NaN
+};
 
 /// How an operand lies in memory.
 struct OperandMemory {
@@ -42,24 +55,40 @@ struct LibraryProblem {
   float alpha = 1;
   float beta = 0;
   bool in_place = false;  ///< C is D. Where beta is 0 it is NaN, which must not leak
+  OperandValues values = OperandValues::Integers;
+};
+
+/// Which of the descriptors that mean the same problem.
+struct Description {
+  bool column_major_d = false;  ///< D is the problem's transpose
+  bool a_transposed = false;    ///< of the descriptor's A, which is the problem's B where D is column-major
+  bool b_transposed = false;
 };
 
 /// "65x70x33_x3_bf16_to_fp32_kn_offset_1_0_..."
 std::string test_name(const LibraryProblem& problem);
 
-/// Operands of one problem in the emulated GPU's memory, of integers so small that every sum is exact, and the result.
-/// Around them lies what a kernel must not use: NaN behind the lines of A, B and C, no memory at all behind their last
-/// elements, a pattern around the rows of D. NaN is all of an operand that is multiplied by zero, too; there is no C where
-/// beta is 0, unless it is D. One at a time: it frees all that the emulated GPU had allocated.
-class EmulatedLibraryGemm {
+/// Operands of one problem and its result. Around them lies what a kernel must not use: NaN behind the lines of A, B and
+/// C, the allocator's memory behind their last elements, a pattern around the rows of D. NaN is all of an operand that is
+/// multiplied by zero, too; there is no C where beta is 0, unless it is D.
+class LibraryGemm {
  public:
-  explicit EmulatedLibraryGemm(const LibraryProblem& problem);
+  LibraryGemm(const LibraryProblem& problem, const Allocate& allocate);
 
   /// Everything but addresses, alpha and beta: what a back end prepares.
   library::Problem problem() const;
   const library::KernelArgs& args() const { return args_; }
-  /// What is wrong with D, or nothing. Without an activation other than Relu it must be exact.
+
+  /// The same for the public interface.
+  GemmDescriptor descriptor(const Description& description) const;
+  GemmOperands operands(const Description& description) const;
+
+  /// Makes D what it was before the first run.
+  void reset();
+  /// What is wrong with D, or nothing. Where all sums are exact, and there is no activation other than Relu, D must be.
   std::string fault() const;
+  /// D and all around it, to be compared with that of another run.
+  std::vector<std::byte> bytes_of_d() const;
 
  private:
   /// Batches of lines, and where they are.
@@ -84,12 +113,12 @@ class EmulatedLibraryGemm {
   };
 
   Matrix allocate_matrix(std::int64_t lines, std::int64_t elems, DataType type, const OperandMemory& memory,
-                         std::int64_t padding_lines) const;
+                         std::int64_t padding_lines, const Allocate& allocate) const;
 
   LibraryProblem problem_;
   Matrix d_;
   library::KernelArgs args_{};
-  std::vector<double> reference_;  // [batch_count, M, N]
+  std::vector<library::ReferenceElement> reference_;  // [batch_count, M, N]
 };
 
-}  // namespace hopper_gemm::emulator
+}  // namespace hopper_gemm
