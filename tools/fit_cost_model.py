@@ -60,10 +60,10 @@ def read_times(paths):
             for row in csv.DictReader(file):
                 if row["version"] != "best" or row["mode"] != "burst" or not row["time_median_us"]:
                     continue
-                if parse_config(row["variant"]) is None:
+                if parse_config(row["config"]) is None:
                     continue
                 shape = tuple(int(row[extent]) for extent in "mnk")
-                times.setdefault(shape, {})[row["variant"]] = float(row["time_median_us"])
+                times.setdefault(shape, {})[row["config"]] = float(row["time_median_us"])
     return times
 
 

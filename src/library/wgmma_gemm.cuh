@@ -1,9 +1,15 @@
 // The library's kernel for sm_90: the last version of the Hopper ladder, of which it keeps pipeline, roles and stores,
 // for every operation that the library has.
 //
-// A tile is compiled once. Types, layouts, epilogue, batches and the number of CTAs that share a tile's K are known when
-// it runs: a branch that all threads take alike, outside of the loop over K, selects one of the loops, of which there is
-// one for each type and layout.
+// A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of CTAs that share
+// a tile's K are known when it runs: a branch that all threads take alike, outside of the loop over K, selects one of the
+// loops, of which there is one for each type and layout.
+//
+// Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
+// without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
+//
+// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and add up their sums through distributed
+// shared memory: without a workspace, a second kernel, or an order that depends on who comes first.
 
 #pragma once
 
