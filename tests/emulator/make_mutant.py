@@ -61,6 +61,9 @@ FENCE_AND_SYNC = """          fence_proxy_async_shared_cta();
 """
 STAGE = "          stage_fragment_swizzled<Config::kStoreN>(accum + n / 2, staging, lane);\n"
 WAIT_FOR_STAGING = "          if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
+K_MAJOR_STRIDE = """kIgnoredLeadingByteOffset = 16;
+  constexpr cuda::std::uint32_t kEightRowsBytes = 8 * 128;"""
+K_MAJOR_SWIZZLE = "kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle::B128);"
 REGISTERS_FIT = """  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                 (1 + kNumConsumers) * kEntryRegisters);
 """
@@ -220,11 +223,11 @@ MUTANTS = {
         (SMEM_DESCRIPTOR, "kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle",
          "kEightRowsBytes, kIgnoredLeadingByteOffset, Swizzle")]),
     "descriptor_stride_of_half_a_row": (V11, [
-        (SMEM_DESCRIPTOR, "kEightRowsBytes = 8 * 128;", "kEightRowsBytes = 8 * 64;")]),
+        (SMEM_DESCRIPTOR, K_MAJOR_STRIDE, K_MAJOR_STRIDE.replace("8 * 128", "8 * 64"))]),
     "descriptor_without_swizzle": (V11, [
-        (SMEM_DESCRIPTOR, "kEightRowsBytes, Swizzle::B128);", "kEightRowsBytes, Swizzle::None);")]),
+        (SMEM_DESCRIPTOR, K_MAJOR_SWIZZLE, K_MAJOR_SWIZZLE.replace("B128", "None"))]),
     "descriptor_with_another_swizzle": (V11, [
-        (SMEM_DESCRIPTOR, "kEightRowsBytes, Swizzle::B128);", "kEightRowsBytes, Swizzle::B64);")]),
+        (SMEM_DESCRIPTOR, K_MAJOR_SWIZZLE, K_MAJOR_SWIZZLE.replace("B128", "B64"))]),
     "descriptor_of_the_next_stage": (V11, [
         (V11, "advance_smem_desc(first_desc_b, state.stage *",
          "advance_smem_desc(first_desc_b, (state.stage + 1) % Config::kNumStages *")]),
