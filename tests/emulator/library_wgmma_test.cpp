@@ -177,6 +177,32 @@ std::vector<Case> cases_of_special_values() {
   return cases;
 }
 
+/// Lines so far apart that elements of one tile are more than 2^32 apart: of A, and of C and a D that TMA stores or does
+/// not.
+std::vector<Case> cases_of_huge_pitches() {
+  constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
+  constexpr int kLines = 40;
+  std::vector<Case> cases;
+  for (const Choice& choice : all_choices()) {
+    const Tile& tile = choice.tile;
+    if (tile.block_m != 64 || tile.block_n != 64 || choice.split > 2) continue;
+    const auto add = [&](const LibraryProblem& problem) {
+      cases.push_back({choice, problem, 2 * cluster_size(choice)});
+    };
+    add({.shape = {kLines, 9, 72}, .a = {.gap = kGap}});
+    add({.shape = {9, kLines, 72}, .b = {.gap = kGap}});
+    add({.shape = {72, 9, kLines + 64}, .major_a = OperandMajor::MN, .a = {.gap = kGap / 2}});
+    for (const int offset : {0, 1}) {
+      add({.shape = {kLines, 72, 139}, .d = {.offset = offset, .gap = kGap}});
+      add({.shape = {kLines / 2, 72, 139},
+           .c = {.gap = kGap},
+           .d = {.offset = offset, .gap = 2 * kGap},
+           .beta = -2});
+    }
+  }
+  return cases;
+}
+
 class EmulatedLibraryWgmma : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
@@ -220,6 +246,8 @@ INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of
 INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_batches()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Splits, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_splits()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(SpecialValues, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_special_values()),
+                         name_of_param);
+INSTANTIATE_TEST_SUITE_P(HugePitches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_huge_pitches()),
                          name_of_param);
 
 std::vector<Case> cases_of_sums() {
