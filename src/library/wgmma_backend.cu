@@ -231,13 +231,18 @@ class PreparedWgmma final : public PreparedGemm {
                                 {box_n, 16, 1}, &tensor_map_d));
     }
 
+    // Each attribute makes a launch take longer.
     std::array<cudaLaunchAttribute, 2> attributes{};
-    attributes[0] = cluster_attribute(cluster_size(choice_));
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    unsigned num_attributes = 0;
+    if (cluster_size(choice_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(choice_));
+    if (programmatic_dependent_launch_) {
+      cudaLaunchAttribute& overlap = attributes[num_attributes++];
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
     cudaLaunchConfig_t config =
         launch_config(dim3(num_ctas_), num_threads(tile), instance_.smem_bytes, attributes.data());
-    config.numAttrs = programmatic_dependent_launch_ ? 2 : 1;
+    config.numAttrs = num_attributes;
     config.stream = stream;
     const Kernel kernel = is_plain_ && args.epilogue.beta == 0 ? instance_.plain : instance_.general;
     HG_RETURN_IF_CUDA_ERROR(

@@ -6,19 +6,14 @@
 namespace hopper_gemm::library::wgmma {
 namespace {
 
-struct TunedProblem {
-  GemmShape shape;
-  OperandMajor b_major;
-  std::string_view config;
-};
-
-// Of K-major A, row-major D and one batch.
 constexpr TunedProblem kTunedProblems[] = {
 #include "library/wgmma_tuned_h200.inc"
 };
 constexpr int kTunedSmCount = 132;
 
 }  // namespace
+
+std::span<const TunedProblem> tuned_problems() { return kTunedProblems; }
 
 std::string_view tuned_config(const KernelArgs& args, const Device& device) {
   if (device.sm_count != kTunedSmCount || args.a.major != OperandMajor::K || args.batch_count != 1) return {};

@@ -18,6 +18,7 @@
 #include "emulator/emulator.hpp"
 #include "library/backend.hpp"
 #include "library/wgmma_choice.hpp"
+#include "library/wgmma_tuned.hpp"
 #include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {
@@ -284,6 +285,30 @@ TEST(EmulatedLibraryWgmmaChoice, NamesAllThatCanBeChosen) {
   EXPECT_EQ(wgmma_backend().configs(), names);
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {
+  const std::vector<std::string> configs = library::wgmma_backend().configs();
+  ASSERT_FALSE(library::wgmma::tuned_problems().empty());
+  for (const library::wgmma::TunedProblem& problem : library::wgmma::tuned_problems()) {
+    EXPECT_NE(std::find(configs.begin(), configs.end(), problem.config), configs.end()) << problem.config;
+  }
+}
+
+TEST(WgmmaTuned, HoldsForItsShapeLayoutsAndSmsAlone) {
+  const library::wgmma::TunedProblem& tuned = library::wgmma::tuned_problems().front();
+  library::KernelArgs args{};
+  args.shape = tuned.shape;
+  args.batch_count = 1;
+  args.a.major = library::OperandMajor::K;
+  args.b.major = tuned.b_major;
+  library::Device device{.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
+  EXPECT_EQ(library::wgmma::tuned_config(args, device), tuned.config);
+  device.sm_count = 114;
+  EXPECT_EQ(library::wgmma::tuned_config(args, device), "");
+  device.sm_count = 132;
+  ++args.shape.m;
+  EXPECT_EQ(library::wgmma::tuned_config(args, device), "");
 }
 
 }  // namespace
