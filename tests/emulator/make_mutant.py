@@ -449,8 +449,8 @@ MUTANTS = {
     "library_sums_of_one_cta_alone": (LIBRARY, [
         (WGMMA_GEMM, "static_cast<unsigned>(rank)));", "static_cast<unsigned>(split_rank)));")]),
     "library_split_forgets_the_longer_parts": (LIBRARY, [
-        (WGMMA_GEMM, "const int first_k_block = split_rank * params.k_blocks +",
-         "const int first_k_block = split_rank * params.k_blocks + 0 *")]),
+        (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
+         "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
 }
 
 
