@@ -24,6 +24,8 @@ import ladder_results
 from ladder_results import BASELINE, BEST, CUTLASS, LADDERS, ROOT, ResultsError, speed_text
 
 
+# Where cuBLAS has no fast kernel for a problem, a mean over all says little of the others.
+UNCOMMON_PERCENT = 200
 LIBRARY = "library"
 LAYOUTS = {"row": "row-major", "col": "column-major"}
 
@@ -139,11 +141,19 @@ def library_lines(by_shape):
             cells += [microseconds(best), microseconds(by_mode[mode][BASELINE]), percent(best["percent_of_cublas"])]
             percents[mode].append(float(best["percent_of_cublas"]))
         lines.append(markdown_line(cells))
-    summary = ["geometric mean (minimum)", ""]
-    for mode in modes:
-        mean = statistics.geometric_mean(percents[mode])
-        summary += ["", "", f"{mean:.1f} % ({min(percents[mode]):.1f} %)"]
-    return [*lines, markdown_line(summary)]
+    lines.append(markdown_line(mean_cells("geometric mean (minimum)", [percents[mode] for mode in modes])))
+    common = [[value for value in percents[mode] if value <= UNCOMMON_PERCENT] for mode in modes]
+    if all(common) and any(len(of_mode) < len(by_shape) for of_mode in common):
+        lines.append(markdown_line(mean_cells(f"without those above {UNCOMMON_PERCENT} %", common)))
+    return lines
+
+
+def mean_cells(title, percents):
+    """The cells of a line that sums up: `percents` has a list for each mode."""
+    cells = [title, ""]
+    for of_mode in percents:
+        cells += ["", "", f"{statistics.geometric_mean(of_mode):.1f} % ({min(of_mode):.1f} %)"]
+    return cells
 
 
 def library_text(profiles):
