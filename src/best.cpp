@@ -1,61 +1,170 @@
 #include "best.hpp"
 
-#include <array>
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
 
-#include "cuda_check.hpp"
+#include "hopper_gemm/gemm.hpp"
+#include "library/backend.hpp"
+#include "library/checked_gemm.hpp"
+#include "library/device.hpp"
+#include "library/plan.hpp"
 
-namespace hopper_gemm {
+namespace hopper_gemm::best {
 namespace {
 
-/// The best first.
-std::array<const KernelInfo*, 3> candidates() {
-  return {&hopper_ladder().back(), &ampere_ladder().back(), &simt_ladder().back()};
+/// The estimates are good enough to put the fastest among the first few.
+constexpr std::size_t kConfigsToMeasure = 16;
+
+bool is_single(const GemmArgs& args) { return args.input_type == DataType::Float32; }
+
+const KernelInfo& single_kernel() { return simt_ladder().back(); }
+
+/// As much as the library makes use of.
+int alignment_bytes(const void* data) {
+  constexpr int kMostBits = 4;
+  return 1 << std::min(std::countr_zero(std::bit_cast<std::uintptr_t>(data)), kMostBits);
 }
 
-Status current_compute_capability(ComputeCapability* gpu) {
-  int device = 0;
-  HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  HG_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&gpu->major, cudaDevAttrComputeCapabilityMajor, device));
-  HG_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&gpu->minor, cudaDevAttrComputeCapabilityMinor, device));
+/// Without gaps where the matrix is not read: what is said of it then means nothing.
+MatrixLayout layout_of(const void* data, std::int64_t leading_dimension, Layout order, bool is_read) {
+  MatrixLayout layout;
+  layout.order = order;
+  if (!is_read) return layout;
+  layout.leading_dimension = leading_dimension;
+  layout.alignment_bytes = alignment_bytes(data);
+  return layout;
+}
+
+GemmDescriptor descriptor_of(const GemmArgs& args) {
+  const auto [m, n, k] = args.shape;
+  const bool has_product = m > 0 && n > 0 && k > 0 && args.alpha != 0;
+  const bool has_output = m > 0 && n > 0;
+  GemmDescriptor gemm;
+  gemm.m = m;
+  gemm.n = n;
+  gemm.k = k;
+  gemm.input_type = args.input_type;
+  gemm.output_type = args.output_type;
+  gemm.a = layout_of(args.a, args.lda, Layout::RowMajor, has_product);
+  gemm.b = layout_of(args.b, args.ldb, args.b_layout, has_product);
+  gemm.d = layout_of(args.d, args.ldd, Layout::RowMajor, has_output);
+  gemm.c = args.beta == 0 ? gemm.d : layout_of(args.c, args.ldc, Layout::RowMajor, has_output);
+  return gemm;
+}
+
+/// What descriptor_of() sets.
+auto fields_of(const GemmDescriptor& gemm) {
+  const auto fields_of_layout = [](const MatrixLayout& layout) {
+    return std::tuple(layout.order, layout.leading_dimension, layout.alignment_bytes);
+  };
+  return std::tuple(gemm.m, gemm.n, gemm.k, gemm.input_type, gemm.output_type, fields_of_layout(gemm.a),
+                    fields_of_layout(gemm.b), fields_of_layout(gemm.c), fields_of_layout(gemm.d));
+}
+
+/// A plan with what it was made of.
+struct KeptPlan {
+  library::Device device;
+  std::string config;
+  GemmDescriptor descriptor;
+  GemmPlan plan;
+};
+
+/// The plan of `args` by `config`, or if that is empty by the library's choice. `*plan` may be gone at the next call of
+/// the same thread.
+Status find_plan(const GemmArgs& args, const std::string& config, const GemmPlan** plan) {
+  thread_local std::optional<KeptPlan> kept;
+  library::Device device{};
+  HG_RETURN_IF_ERROR(library::query_current_device(&device));
+  const GemmDescriptor descriptor = descriptor_of(args);
+  const bool is_it = kept && kept->device == device && kept->config == config &&
+                     fields_of(kept->descriptor) == fields_of(descriptor);
+  if (!is_it) {
+    GemmOptions options;
+    options.config = config;
+    GemmPlan made;
+    HG_RETURN_IF_ERROR(made.create(descriptor, options));
+    kept = KeptPlan{device, config, descriptor, std::move(made)};
+  }
+  *plan = &kept->plan;
   return {};
+}
+
+Status run_plan(const std::string& config, const GemmArgs& args, cudaStream_t stream) {
+  HG_RETURN_IF_ERROR(can_implement(args));
+  const GemmPlan* plan = nullptr;
+  HG_RETURN_IF_ERROR(find_plan(args, config, &plan));
+  if (plan->workspace_bytes() > 0) {
+    return unsupported(plan->config() + " needs a workspace of " + std::to_string(plan->workspace_bytes()) +
+                       " bytes, and GemmArgs have none");
+  }
+  GemmOperands operands;
+  operands.a = args.a;
+  operands.b = args.b;
+  operands.c = args.c;
+  operands.d = args.d;
+  operands.alpha = args.alpha;
+  operands.beta = args.beta;
+  return plan->run(operands, stream);
 }
 
 }  // namespace
 
-const KernelInfo* best_kernel(const GemmArgs& args, ComputeCapability gpu) {
-  for (const KernelInfo* kernel : candidates()) {
-    if (runs_on(kernel->target, gpu) && kernel->can_implement(args).ok()) return kernel;
-  }
-  return nullptr;
-}
-
-namespace best {
-
 Status can_implement(const GemmArgs& args) {
+  if (is_single(args)) return single_kernel().can_implement(args);
   HG_RETURN_IF_ERROR(check_gemm(args));
-  std::string refusals;
-  for (const KernelInfo* kernel : candidates()) {
-    const Status refusal = kernel->can_implement(args);
-    if (refusal.ok()) return {};
-    refusals += (refusals.empty() ? "" : "; ") + std::string(kernel->version) + ": " + refusal.message();
-  }
-  return unsupported("no kernel takes this (" + refusals + ")");
+  library::CheckedGemm checked;
+  const Status refusal = library::CheckedGemm::create(descriptor_of(args), false, &checked);
+  // A GEMM, as check_gemm has found, but none for the library.
+  return refusal.ok() ? Status() : unsupported(refusal.message());
 }
 
 Status launch(const GemmArgs& args, cudaStream_t stream) {
-  HG_RETURN_IF_ERROR(can_implement(args));
-  ComputeCapability gpu{};
-  HG_RETURN_IF_ERROR(current_compute_capability(&gpu));
-  Status status = unsupported("on " + sm_text(gpu) + " there is no kernel for inputs of " +
-                              to_string(args.input_type) + "; from sm_80 on there is one for 16-bit inputs");
-  for (const KernelInfo* kernel : candidates()) {
-    if (!runs_on(kernel->target, gpu) || !kernel->can_implement(args).ok()) continue;
-    status = kernel->launch(args, stream);
-    if (status.code() != StatusCode::Unsupported) return status;
-  }
-  return status;
+  return is_single(args) ? single_kernel().launch(args, stream) : run_plan("", args, stream);
 }
 
-}  // namespace best
+Status choose(const GemmArgs& args, KernelChoice* choice) {
+  HG_RETURN_IF_ERROR(can_implement(args));
+  if (is_single(args)) {
+    const std::string version(single_kernel().version);
+    *choice = {version, "the library multiplies bf16 and fp16; fp32 is for " + version + ": " +
+                            std::string(single_kernel().idea) + "\n"};
+    return {};
+  }
+  const GemmPlan* plan = nullptr;
+  HG_RETURN_IF_ERROR(find_plan(args, "", &plan));
+  *choice = {plan->config(), plan->explain()};
+  return {};
+}
 
-}  // namespace hopper_gemm
+std::vector<std::string> configs(const GemmArgs& args) {
+  if (is_single(args)) return single_kernel().tuning->configs(args);
+  library::Device device{};
+  std::vector<std::string> configs;
+  if (!library::query_current_device(&device).ok() ||
+      !library::promising_configs(descriptor_of(args), device, library::all_backends(), kConfigsToMeasure,
+                                  &configs)
+           .ok()) {
+    return {};
+  }
+  return configs;
+}
+
+bool has_config(const std::string& config) {
+  for (const library::Backend* backend : library::all_backends()) {
+    const std::vector<std::string> configs = backend->configs();
+    if (std::find(configs.begin(), configs.end(), config) != configs.end()) return true;
+  }
+  return single_kernel().tuning->has_config(config);
+}
+
+Status launch_config(const std::string& config, const GemmArgs& args, cudaStream_t stream) {
+  if (!has_config(config)) return invalid_argument("there is no configuration '" + config + "'");
+  return is_single(args) ? single_kernel().tuning->launch(config, args, stream)
+                         : run_plan(config, args, stream);
+}
+
+}  // namespace hopper_gemm::best

@@ -2,25 +2,28 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
+#include <vector>
+
 #include "hopper_gemm/gemm_args.hpp"
 #include "registry.hpp"
 
-namespace hopper_gemm {
+// What the registry calls `best`: the library (gemm.hpp), and for inputs of fp32, which it does not multiply, the last of
+// the simt ladder.
+namespace hopper_gemm::best {
 
-/// The kernel for `args` on a GPU of this compute capability, or nullptr: the last of the Hopper ladder on sm_90
-/// where TMA can address the operands, the last of the ampere ladder for other 16-bit operands from sm_80 on, the
-/// last of the simt ladder for fp32.
-const KernelInfo* best_kernel(const GemmArgs& args, ComputeCapability gpu);
-
-// What the registry calls `best`.
-namespace best {
-
-/// Ok if there is a GPU on which best_kernel() has an answer.
+/// Ok if the library takes `args` on some GPU.
 Status can_implement(const GemmArgs& args);
 
-/// Runs best_kernel() of the current device, or the next best where that refuses: a driver without tensor maps.
+/// Runs a GemmPlan of `args`. The thread keeps its last one, so that a problem that comes again is planned once.
 Status launch(const GemmArgs& args, cudaStream_t stream);
 
-}  // namespace best
+/// GemmPlan::config() and GemmPlan::explain().
+Status choose(const GemmArgs& args, KernelChoice* choice);
 
-}  // namespace hopper_gemm
+// The tuning space: the names that GemmPlan takes, of which those with the smallest estimated times are worth measuring.
+std::vector<std::string> configs(const GemmArgs& args);
+bool has_config(const std::string& config);
+Status launch_config(const std::string& config, const GemmArgs& args, cudaStream_t stream);
+
+}  // namespace hopper_gemm::best

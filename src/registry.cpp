@@ -7,6 +7,7 @@
 #include "kernels/ampere/versions.hpp"
 #include "kernels/hopper/versions.hpp"
 #include "kernels/simt/versions.hpp"
+#include "tile_config_name.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -25,15 +26,44 @@ constexpr KernelTarget kSimt = {.compute_capability = {7, 5},
                                 .input_type = DataType::Float32,
                                 .b_layout = Layout::RowMajor};
 
-// What is taken where nothing is said; which GPU which operands need, it says itself.
-constexpr KernelTarget kAny = {.compute_capability = {7, 5},
-                               .or_newer = true,
-                               .input_type = DataType::BFloat16,
-                               .b_layout = Layout::ColumnMajor};
+// What it is measured at where nothing is said: it takes other types and layouts too.
+constexpr KernelTarget kLibrary = {.compute_capability = {8, 0},
+                                   .or_newer = true,
+                                   .input_type = DataType::BFloat16,
+                                   .b_layout = Layout::ColumnMajor};
 
-constexpr TuningSpace kAmpereGeneral = {ampere::v6::configs, ampere::v6::launch_config};
-constexpr TuningSpace kSimtWarpTiling = {simt::v7::configs, simt::v7::launch_config};
-constexpr TuningSpace kSimtCpAsync = {simt::v8::configs, simt::v8::launch_config};
+using TileConfigs = std::span<const TileConfig> (*)();
+using LaunchTileConfig = Status (*)(const TileConfig&, const GemmArgs&, cudaStream_t);
+
+template <TileConfigs kConfigs>
+const TileConfig* find_config(const std::string& name) {
+  const std::span<const TileConfig> configs = kConfigs();
+  const auto found = std::find_if(configs.begin(), configs.end(),
+                                  [&](const TileConfig& config) { return to_string(config) == name; });
+  return found == configs.end() ? nullptr : &*found;
+}
+
+/// The configurations of a version of a ladder, which are few enough to measure all of them.
+template <TileConfigs kConfigs, LaunchTileConfig kLaunch>
+constexpr TuningSpace tuning_space() {
+  return {.configs =
+              [](const GemmArgs&) {
+                std::vector<std::string> names;
+                for (const TileConfig& config : kConfigs()) names.push_back(to_string(config));
+                return names;
+              },
+          .has_config = [](const std::string& name) { return find_config<kConfigs>(name) != nullptr; },
+          .launch = [](const std::string& name, const GemmArgs& args, cudaStream_t stream) -> Status {
+            const TileConfig* const config = find_config<kConfigs>(name);
+            if (config == nullptr) return invalid_argument("there is no configuration '" + name + "'");
+            return kLaunch(*config, args, stream);
+          }};
+}
+
+constexpr TuningSpace kAmpereGeneral = tuning_space<ampere::v6::configs, ampere::v6::launch_config>();
+constexpr TuningSpace kSimtWarpTiling = tuning_space<simt::v7::configs, simt::v7::launch_config>();
+constexpr TuningSpace kSimtCpAsync = tuning_space<simt::v8::configs, simt::v8::launch_config>();
+constexpr TuningSpace kLibraryConfigs = {best::configs, best::has_config, best::launch_config};
 
 constexpr std::array kKernels = {
     KernelInfo{"1", "tma_wgmma", "TMA tiles into swizzled shared memory, wgmma m64n64k16, one warpgroup",
@@ -99,8 +129,8 @@ constexpr std::array kKernels = {
     KernelInfo{"simt.8", "cp_async", "cp.async: the next K block comes while this one is multiplied", kSimt,
                simt::v8::can_implement, simt::v8::launch, &kSimtCpAsync},
 
-    KernelInfo{"best", "library", "what the library chooses for the operands and the GPU", kAny,
-               best::can_implement, best::launch},
+    KernelInfo{"best", "library", "what the library chooses for the operands and the GPU", kLibrary,
+               best::can_implement, best::launch, &kLibraryConfigs, best::choose},
 };
 
 constexpr std::size_t kHopperVersions = 11;
@@ -139,13 +169,15 @@ bool runs_on(const KernelTarget& target, ComputeCapability gpu) {
   return gpu == target.compute_capability || (target.or_newer && target.compute_capability < gpu);
 }
 
-GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type) {
+GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type,
+                              std::optional<Layout> b_layout) {
   const DataType data_type = type.value_or(kernel.target.input_type);
   // Kernels for fp32 take a row-major B.
+  const Layout own_layout = data_type == DataType::Float32 ? Layout::RowMajor : kernel.target.b_layout;
   return {.shape = shape,
           .input_type = data_type,
           .output_type = data_type,
-          .b_layout = data_type == DataType::Float32 ? Layout::RowMajor : kernel.target.b_layout};
+          .b_layout = b_layout.value_or(own_layout)};
 }
 
 }  // namespace hopper_gemm

@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
-#include "hopper_gemm/tile_config.hpp"
 
 namespace hopper_gemm {
 
@@ -38,12 +38,21 @@ struct KernelTarget {
   Layout b_layout;
 };
 
-/// A kernel that is compiled for several configurations.
+/// A kernel that is compiled for several configurations, each of which has a name.
 struct TuningSpace {
-  std::span<const TileConfig> (*configs)();
-  /// As KernelInfo::launch, by one of `configs`. InvalidArgument: it is none of them. Unsupported: the GPU has too
-  /// little shared memory for it, or the operands are not aligned as the configuration needs it.
-  Status (*launch)(const TileConfig& config, const GemmArgs& args, cudaStream_t stream);
+  /// Those that are worth measuring for `args` on the current GPU; none where that cannot be said. Touches no operand.
+  std::vector<std::string> (*configs)(const GemmArgs& args);
+  /// Whether there is a configuration of that name. Needs no GPU.
+  bool (*has_config)(const std::string& config);
+  /// As KernelInfo::launch, by the configuration of that name. InvalidArgument: there is none. Unsupported: the GPU has
+  /// too little shared memory for it, or the operands are not aligned as the configuration needs it.
+  Status (*launch)(const std::string& config, const GemmArgs& args, cudaStream_t stream);
+};
+
+/// What a kernel that chooses by operands and GPU would run.
+struct KernelChoice {
+  std::string config;       ///< its name
+  std::string explanation;  ///< lines of text: why
 };
 
 /// One rung of a ladder. `matmul`, the tests and the README all read the same table.
@@ -60,6 +69,9 @@ struct KernelInfo {
   /// captures (known_cluster_placement).
   Status (*launch)(const GemmArgs& args, cudaStream_t stream);
   const TuningSpace* tuning = nullptr;  ///< null: there is one configuration
+  /// What launch() would choose for `args` on the current GPU, without touching an operand. Null: the kernel says nothing
+  /// of its choice.
+  Status (*choose)(const GemmArgs& args, KernelChoice* choice) = nullptr;
 };
 
 /// The Hopper ladder in ascending version order: bf16, wgmma.
@@ -83,8 +95,10 @@ std::string target_text(const KernelTarget& target);
 /// Whether a GPU of this compute capability runs code that was compiled for the target.
 bool runs_on(const KernelTarget& target, ComputeCapability gpu);
 
-/// The operation that the kernel is verified and measured at: its own, with inputs and outputs of `type` if given.
-GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type);
+/// The operation that the kernel is verified and measured at: its own, with inputs and outputs of `type` and with
+/// `b_layout` if given.
+GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type,
+                              std::optional<Layout> b_layout);
 
 /// The wgmma ceiling: executes the multiply instructions of a GEMM of `shape`, in whole 128x256x64 blocks
 /// dealt evenly to one CTA per SM, from shared memory that is filled once. It loads nothing afterwards and

@@ -14,6 +14,7 @@
 #include "cli/app.hpp"
 #include "cli/options.hpp"
 #include "test_support.hpp"
+#include "tile_config_name.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -72,13 +73,23 @@ constexpr TileConfig small_tile(int stages) {
 constexpr std::array kConfigs = {small_tile(2), small_tile(3), small_tile(4)};
 
 /// What the fake tunable version was launched with.
-std::vector<TileConfig> launched_configs;
+std::vector<std::string> launched_configs;
 
-constexpr TuningSpace kTuning = {[]() -> std::span<const TileConfig> { return kConfigs; },
-                                 [](const TileConfig& config, const GemmArgs&, cudaStream_t) -> Status {
-                                   launched_configs.push_back(config);
-                                   return {};
-                                 }};
+std::vector<std::string> config_names() {
+  return {to_string(kConfigs[0]), to_string(kConfigs[1]), to_string(kConfigs[2])};
+}
+
+constexpr TuningSpace kTuning = {
+    .configs = [](const GemmArgs&) { return config_names(); },
+    .has_config =
+        [](const std::string& config) {
+          const std::vector<std::string> names = config_names();
+          return std::find(names.begin(), names.end(), config) != names.end();
+        },
+    .launch = [](const std::string& config, const GemmArgs&, cudaStream_t) -> Status {
+      launched_configs.push_back(config);
+      return {};
+    }};
 
 constexpr std::array kTunable = {
     KernelInfo{"1", "first", "the first idea", kHopper, takes_multiples_of_8, never_launched},
@@ -171,6 +182,7 @@ class FakeSession : public Session {
 class FakePlatform : public Platform {
  public:
   std::span<const KernelInfo> kernels() override { return kernels_; }
+  std::span<const KernelInfo> emulated_kernels() override { return emulated_kernels_; }
   bool has_cutlass() override { return has_cutlass_; }
   Status query_device(DeviceInfo* device) override {
     *device = device_;
@@ -193,6 +205,7 @@ class FakePlatform : public Platform {
   }
 
   std::span<const KernelInfo> kernels_ = kLadder;
+  std::span<const KernelInfo> emulated_kernels_;
   bool has_cutlass_ = false;
   DeviceInfo device_ = h200();
   Status query_status_;
@@ -272,7 +285,7 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
   expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
-  expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm and ragged"});
+  expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm, ragged and library"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
@@ -281,6 +294,7 @@ TEST_F(CliTest, BadOptionValues) {
   expect_refused({"1", "--rounds", "0"},
                  {"--rounds got '0'", "from 1 to 1000", "type for example --rounds 7"});
   expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'", "type for example --seed 42"});
+  expect_refused({"1", "--b", "tiled"}, {"--b got 'tiled'", "row and col"});
   expect_refused({"1", "--device", "tpu"}, {"--device got 'tpu'", "gpu and emulator"});
   for (const char* seeds : {"0", "1000001", "-1", "many"}) {
     expect_refused({"1", "--device", "emulator", "--seeds", seeds},
@@ -453,8 +467,9 @@ TEST_F(CliTest, ListNeedsNoGpu) {
 TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"--help"}), kExitOk);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("Method on a GPU:"), HasSubstr("Emulator:"),
-                                HasSubstr("Exit status")));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("--shape"), HasSubstr("--b NAME"), HasSubstr("explain says what best"),
+                    HasSubstr("Method on a GPU:"), HasSubstr("Emulator:"), HasSubstr("Exit status")));
   std::istringstream lines(out_.str());
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 79U) << line;
   EXPECT_EQ(run({"--version"}), kExitOk);
@@ -553,9 +568,9 @@ TEST_F(CliTest, CutlassIsMeasuredAtItsTypesAlone) {
   EXPECT_EQ(platform_.request_.problem.input_type, DataType::Float32);
   EXPECT_FALSE(platform_.request_.cutlass);
   platform_.sessions_ = 0;
-  expect_refused(
-      {"cutlass", "--type", "fp32", "--device", "gpu"},
-      {"cutlass needs an sm_80 or newer GPU and bf16 or fp16", "the type fp32", "leave cutlass out"});
+  expect_refused({"cutlass", "--type", "fp32", "--device", "gpu"},
+                 {"cutlass needs an sm_80 or newer GPU, bf16 or fp16, and B column-major",
+                  "the type fp32 and B row", "leave cutlass out"});
   expect_refused({"cutlass", "simt.1", "--device", "gpu"}, {"cutlass needs", "leave cutlass out"});
   platform_.device_.compute_capability = {7, 5};
   expect_refused({"cutlass", "--device", "gpu"}, {"cutlass needs", "is sm_75"});
@@ -642,7 +657,7 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
               exit_status);
     const std::string rows = read(csv);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
-    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,bf16,1024,1024,1024,burst,7.0"));
+    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,bf16,col,1024,1024,1024,burst,7.0"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
     fs::remove(csv);
     fs::remove(json);
@@ -703,7 +718,8 @@ TEST_F(CliTest, WritesCsvAndJson) {
             kExitOk);
   const std::string rows = read(csv);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
-  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,bf16,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,bf16,col,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(rows, HasSubstr(",yes,cublasLt #3,cublasLt #3,"));
   const nlohmann::json parsed = nlohmann::json::parse(read(json));
   ASSERT_EQ(parsed.size(), 6U);
   EXPECT_EQ(parsed[1]["samples_us"].size(), 2U);
@@ -797,7 +813,7 @@ TEST_F(TuneTest, LaunchesTheConfigurationOfEachContestant) {
   for (const SessionKernel& kernel : platform_.request_.kernels) {
     EXPECT_TRUE(kernel.launch({}, nullptr).ok());
   }
-  EXPECT_THAT(launched_configs, ElementsAreArray(kConfigs));
+  EXPECT_THAT(launched_configs, ElementsAreArray(config_names()));
 }
 
 // The first mode that was asked for is the one that tuning is for.
@@ -807,11 +823,11 @@ TEST_F(TuneTest, TheFirstModeChooses) {
   std::vector<TunedConfig> best;
   ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
   ASSERT_EQ(best.size(), 1U);
-  EXPECT_EQ(best[0].config, kConfigs[2]);
+  EXPECT_EQ(best[0].config, text_of(2));
   EXPECT_EQ(run({"tune", "2", "--size", "1024", "--mode", "both", "--json", json.c_str()}), kExitOk);
   ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
   ASSERT_EQ(best.size(), 1U);
-  EXPECT_EQ(best[0].config, kConfigs[1]);
+  EXPECT_EQ(best[0].config, text_of(1));
 }
 
 TEST_F(TuneTest, WritesWhatConfigReads) {
@@ -825,6 +841,7 @@ TEST_F(TuneTest, WritesWhatConfigReads) {
   EXPECT_NEAR(best[0].tflops, 2.0 * 1024 * 1024 * 1024 / 7.5e-6 * 1e-12, 1e-6);
   EXPECT_EQ(run({"all", "--size", "1024", "--config", json.c_str()}), kExitOk) << err_.str();
   EXPECT_THAT(variants_of_request(), ElementsAre("1 ", "2 " + text_of(1), "3 " + text_of(1)));
+  EXPECT_EQ(best[0].b_layout, Layout::ColumnMajor);
   EXPECT_THAT(line_of("2 second"), HasSubstr(text_of(1)));
   // There is none for this shape, where the kernels choose themselves.
   EXPECT_EQ(run({"2", "--size", "1024", "--size", "512", "--config", json.c_str()}), kExitOk) << err_.str();
@@ -843,7 +860,7 @@ TEST_F(TuneTest, WrongAndRefusedConfigurationsAreNotMeasured) {
   std::vector<TunedConfig> best;
   ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
   ASSERT_EQ(best.size(), 1U);
-  EXPECT_EQ(best[0].config, kConfigs[2]);
+  EXPECT_EQ(best[0].config, text_of(2));
 }
 
 // Unlike one that is wrong, it is no failure.
@@ -868,24 +885,26 @@ TEST_F(TuneTest, ConfigThatIsNoFileOrNoneOfTunes) {
 }
 
 TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
-  TunedConfig tuned{"2", DataType::BFloat16, {1024, 1024, 1024}, small_tile(9), 1};
+  TunedConfig tuned{
+      "2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, to_string(small_tile(9)), 1};
   std::string path = tuned_file({tuned});
   expect_config_refused({"2", "--size", "1024", "--config", path.c_str()},
                         {"asks for " + to_string(small_tile(9)) + " of kernel 2 (second)",
                          "is not compiled for that", "`matmul tune 2`"});
   tuned.version = "1";
-  tuned.config = kConfigs[0];
+  tuned.config = text_of(0);
   path = tuned_file({tuned});
   expect_config_refused({"1", "--size", "1024", "--config", path.c_str()},
                         {"of kernel 1 (first)", "is not compiled for that"});
 }
 
 TEST_F(TuneTest, ConfigOfNoUseIsRefused) {
-  const TunedConfig tuned{"2", DataType::BFloat16, {1024, 1024, 1024}, kConfigs[0], 1};
+  const TunedConfig tuned{"2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, text_of(0), 1};
   const std::string path = tuned_file({tuned});
   for (const std::vector<const char*>& others : {std::vector<const char*>{"3", "--size", "1024"},
                                                  {"2", "--size", "2048"},
-                                                 {"2", "--size", "1024", "--type", "fp16"}}) {
+                                                 {"2", "--size", "1024", "--type", "fp16"},
+                                                 {"2", "--size", "1024", "--b", "row"}}) {
     std::vector<const char*> arguments = others;
     arguments.insert(arguments.end(), {"--config", path.c_str()});
     expect_config_refused(arguments,
@@ -897,6 +916,99 @@ TEST_F(TuneTest, ConfigOfNoUseIsRefused) {
 
 TEST_F(TuneTest, ConfigIsForTheGpu) {
   expect_refused({"2", "--device", "emulator", "--config", "best.json"}, {"--config was given", "emulator"});
+}
+
+// What best chooses.
+
+Status takes_any(const GemmArgs&) { return {}; }
+
+Status choose_by_k(const GemmArgs& args, KernelChoice* choice) {
+  if (args.shape.k > 4096) return unsupported("K is too long for the fake");
+  const std::string layout = args.b_layout == Layout::RowMajor ? "row" : "col";
+  *choice = {"wgmma_k" + std::to_string(args.shape.k),
+             std::string("because it is ") + to_string(args.input_type) + "\nand B is " + layout + "\n"};
+  return {};
+}
+
+constexpr std::array kWithBest = {
+    KernelInfo{"1", "first", "the first idea", kHopper, check_tma_gemm, never_launched},
+    KernelInfo{"best", "library", "the best idea", kAmpere, takes_any, never_launched, nullptr, choose_by_k},
+};
+
+class BestTest : public CliTest {
+ protected:
+  BestTest() { platform_.kernels_ = kWithBest; }
+};
+
+TEST_F(BestTest, ExplainsEachShapeForTheGpuThatThereIs) {
+  EXPECT_EQ(run({"explain", "--shape", "1x2x64", "--size", "1024", "--type", "fp16", "--b", "row"}), kExitOk)
+      << err_.str();
+  EXPECT_EQ(out_.str(),
+            "device  NVIDIA H200, 132 SMs\n"
+            "\n1024x1024x1024 fp16, B row: wgmma_k1024\n"
+            "    because it is fp16\n    and B is row\n"
+            "\n1x2x64 fp16, B row: wgmma_k64\n"
+            "    because it is fp16\n    and B is row\n");
+  EXPECT_THAT(err_.str(), IsEmpty());
+  EXPECT_EQ(platform_.sessions_, 0);
+}
+
+TEST_F(BestTest, ExplainsForTheEmulatedGpuWhereThereIsNoOther) {
+  platform_.emulated_kernels_ = kWithBest;
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  EXPECT_EQ(run({"explain", "--size", "64"}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("device  an emulated sm_90 GPU with the 132 SMs of an H200"),
+                                HasSubstr("since no NVIDIA GPU is visible to CUDA"), HasSubstr("wgmma_k64")));
+  platform_.query_status_ = {};
+  platform_.device_.compute_capability = {7, 5};
+  EXPECT_EQ(run({"explain", "--size", "64"}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("since kernel best (library) needs an sm_80 or newer GPU"));
+  platform_.device_ = h200();
+  EXPECT_EQ(run({"explain", "--size", "64", "--device", "emulator"}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("an emulated sm_90 GPU"));
+}
+
+TEST_F(BestTest, ExplainTakesShapesTypesAndLayoutsAlone) {
+  expect_refused({"explain", "1"}, {"explain was given together with versions", "`matmul explain`"});
+  expect_refused({"1", "explain"}, {"explain was given together with versions"});
+  expect_refused({"tune", "explain"}, {"explain was given together with versions"});
+  expect_refused({"explain", "--rounds", "3"},
+                 {"--rounds was given together with explain", "--shape", "leave --rounds out"});
+  expect_refused({"explain", "--shape", "8x8"}, {"--shape got '8x8'"});
+}
+
+TEST_F(BestTest, ExplainSaysWhyItCannot) {
+  EXPECT_EQ(run({"explain", "--size", "8192"}), kExitCannotRun);
+  EXPECT_THAT(err_.str(), HasSubstr("matmul: 8192x8192x8192: K is too long for the fake\n"));
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  expect_refused({"explain", "--device", "gpu"}, {"no NVIDIA GPU is visible"});
+  expect_refused({"explain"}, {"explain is about version best", "the emulator"});
+  platform_.kernels_ = kLadder;
+  expect_refused({"explain"}, {"explain is about version best", "the GPU"});
+}
+
+TEST_F(BestTest, ItsRowSaysWhatItChose) {
+  const std::string csv = folder_ / "best.csv";
+  EXPECT_EQ(run({"1", "--size", "1024", "--csv", csv.c_str()}), kExitOk);
+  EXPECT_THAT(read(csv), HasSubstr("bf16,col,1024"));
+  // The fake session computes times from versions that are numbers.
+  EXPECT_EQ(platform_.request_.kernels[0].variant, "");
+  platform_.faults_.open_status = unsupported("no session");
+  EXPECT_EQ(run({"best", "--size", "1024"}), kExitCannotRun);
+  ASSERT_EQ(platform_.request_.kernels.size(), 1U);
+  EXPECT_EQ(platform_.request_.kernels[0].variant, "wgmma_k1024");
+}
+
+TEST_F(BestTest, BIsAskedForInTheOtherLayout) {
+  EXPECT_EQ(run({"0", "--size", "1024", "--b", "row"}), kExitOk);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::RowMajor);
+  platform_.faults_.open_status = unsupported("no session");
+  EXPECT_EQ(run({"best", "--size", "1024", "--b", "row"}), kExitCannotRun);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::RowMajor);
+  platform_.sessions_ = 0;
+  expect_refused(
+      {"1", "--size", "1024", "--b", "row"},
+      {"kernel 1 (first) cannot run 1024x1024x1024: B is row-major", "leave out --b", "col is its own"});
 }
 
 // The command line alone.

@@ -7,10 +7,13 @@
 
 #include <array>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "hopper_gemm/tile_config.hpp"
+#include "kernels/simt/versions.hpp"
 #include "registry.hpp"
 
 namespace hopper_gemm {
@@ -109,11 +112,13 @@ TEST(TuningSpaces, HoldEachConfigurationOnce) {
   for (const KernelInfo& kernel : all_kernels()) {
     if (kernel.tuning == nullptr) continue;
     ++tunable;
-    const std::span<const TileConfig> configs = kernel.tuning->configs();
+    if (kernel.version == "best") continue;  // has those that its GPU calls for
+    const std::vector<std::string> configs = kernel.tuning->configs({});
     EXPECT_GE(configs.size(), 10U) << kernel.version;
-    for (std::size_t i = 0; i < configs.size(); ++i) EXPECT_EQ(index_of(configs, configs[i]), i);
+    EXPECT_EQ(std::set(configs.begin(), configs.end()).size(), configs.size()) << kernel.version;
+    for (const std::string& config : configs) EXPECT_TRUE(kernel.tuning->has_config(config)) << config;
   }
-  EXPECT_EQ(tunable, 3);
+  EXPECT_EQ(tunable, 4);
 }
 
 // Before anything touches a GPU.
@@ -121,13 +126,38 @@ TEST(TuningSpaces, RefuseConfigurationsThatTheyDoNotHold) {
   for (const KernelInfo& kernel : all_kernels()) {
     if (kernel.tuning == nullptr) continue;
     SCOPED_TRACE(kernel.version);
-    TileConfig config = kernel.tuning->configs().front();
+    for (const char* const config : {"", "wgmma", "7x7x7, warps 7x7, 7 stages, bands of 7"}) {
+      EXPECT_FALSE(kernel.tuning->has_config(config));
+      const Status status = kernel.tuning->launch(config, {}, nullptr);
+      EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
+      EXPECT_THAT(status.message(), testing::HasSubstr(std::string("there is no configuration '") + config));
+    }
+  }
+}
+
+TEST(TuningSpaces, OfTheirVersionsAreThose) {
+  const auto expect_refused = [](std::span<const TileConfig> configs, const auto& launch_config) {
+    TileConfig config = configs.front();
     config.band_m = 7;
-    Status status = kernel.tuning->launch(config, {}, nullptr);
+    const Status status = launch_config(config, GemmArgs{}, nullptr);
     EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
     EXPECT_THAT(status.message(), testing::HasSubstr("not compiled for this configuration"));
-    EXPECT_EQ(kernel.tuning->launch(TileConfig{}, {}, nullptr).code(), StatusCode::InvalidArgument);
-  }
+    EXPECT_EQ(launch_config(TileConfig{}, GemmArgs{}, nullptr).code(), StatusCode::InvalidArgument);
+  };
+  expect_refused(simt::v7::configs(), simt::v7::launch_config);
+  expect_refused(simt::v8::configs(), simt::v8::launch_config);
+}
+
+// On any GPU, and without one.
+TEST(TuningSpaces, OfTheLibraryHoldsItsFamiliesAndFp32) {
+  const TuningSpace& space = *find_kernel("best")->tuning;
+  EXPECT_TRUE(space.has_config("wgmma_128x256_s4_c2x1"));
+  EXPECT_TRUE(space.has_config("mma_128x128x64_s3"));
+  GemmArgs single{};
+  single.input_type = single.output_type = DataType::Float32;
+  const std::vector<std::string> configs = space.configs(single);
+  EXPECT_EQ(configs, find_kernel("simt.8")->tuning->configs(single));
+  EXPECT_TRUE(space.has_config(configs.front()));
 }
 
 }  // namespace

@@ -380,6 +380,9 @@ TEST_F(EmulatedRunTest, AFailedLaunchPrintsItsReport) {
               HasSubstr("\n    deadlock: no thread can go on\n      thread 0 of CTA 1 waits\n"
                         "    again: matmul 2 --device emulator --shape 8x8x8 --seeds 1 --seed 40\n"));
   EXPECT_EQ(launches.size(), 11U);
+  EXPECT_EQ(run({"2", "--size", "8", "--seeds", "1", "--seed", "4", "--type", "bf16", "--b", "col"}),
+            kExitWrongKernel);
+  EXPECT_THAT(out_.str(), HasSubstr("--shape 8x8x8 --seeds 1 --seed 4 --type bf16 --b col\n"));
 }
 
 TEST_F(EmulatedRunTest, ProgressRewritesOneLineOfATerminalOnly) {

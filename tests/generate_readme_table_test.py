@@ -20,6 +20,8 @@ between
 <!-- results:begin simt -->
 <!-- results:end simt -->
 after
+<!-- results:begin library -->
+<!-- results:end library -->
 """
 
 HOPPER = """\
@@ -56,6 +58,19 @@ Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 1
 | --- | --- | --- | ---: | ---: | ---: |
 | 0 | cublas | the idea of 0 | 50.0 | 100.0 % |  |
 | simt.1 | naive | the idea of simt.1 | 5.0 | 10.0 % |  |
+"""
+
+
+LIBRARY = """\
+Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, bf16, B \
+column-major, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+
+| shape MxNxK | configuration | us (burst) | cuBLAS us (burst) | % of cuBLAS (burst) | us (sustained) | \
+cuBLAS us (sustained) | % of cuBLAS (sustained) |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| 64x64x128 | wgmma_64x64_s4_c1x1 | 5.2 | 4.2 | 80.0 % | 6.0 | 6.0 | 100.0 % |
+| 8x16x32 | mma_64x64x64_s4 | 4.0 | 5.0 | 125.0 % | 6.0 | 6.6 | 110.0 % |
+| geometric mean (minimum) |  |  |  | 100.0 % (80.0 %) |  |  | 104.9 % (100.0 %) |
 """
 
 
@@ -98,6 +113,23 @@ def ampere_rows():
 def simt_rows():
     return [small_row("0", "cublas", "50.0", "100.0", type="fp32"),
             small_row("simt.1", "naive", "5.0", "10.0", type="fp32")]
+
+
+def library_row(version, config, shape, microseconds, percent, **changes):
+    return row(version, "name", "1.0", percent, type="bf16", b="col", config=config, time_median_us=microseconds,
+               **dict(zip("mnk", shape.split("x"))), **changes)
+
+
+def library_rows():
+    return [library_row("0", "cublasLt #3", "64x64x128", "4.16", "100.0"),
+            library_row("best", "wgmma_64x64_s4_c1x1", "64x64x128", "5.2", "80.0"),
+            library_row("ceiling", "", "64x64x128", "1.0", "400.0"),
+            library_row("0", "cublasLt #3", "64x64x128", "6.0", "100.0", mode="sustained"),
+            library_row("best", "wgmma_64x64_s4_c1x1", "64x64x128", "6.0", "100.0", mode="sustained"),
+            library_row("0", "cublasGemmEx", "8x16x32", "5.0", "100.0"),
+            library_row("best", "mma_64x64x64_s4", "8x16x32", "4.0", "125.0"),
+            library_row("0", "cublasGemmEx", "8x16x32", "6.6", "100.0", mode="sustained"),
+            library_row("best", "mma_64x64x64_s4", "8x16x32", "6.0", "110.0", mode="sustained")]
 
 
 class GenerateReadmeTableTest(unittest.TestCase):
@@ -157,6 +189,52 @@ class GenerateReadmeTableTest(unittest.TestCase):
                       "does it, on a GPU of sm_80 or newer.\n",
             "simt": "Not measured yet: `./dev bench simt --size 4096 --mode both --csv profiles/h200/simt.csv` does "
                     "it, on a GPU of sm_75 or newer.\n"})
+
+    def library_table(self):
+        self.tables()
+        return self.readme.read_text(encoding="utf-8").partition("<!-- results:begin library -->\n")[2]
+
+    def test_library_shape_by_shape(self):
+        self.assertEqual(self.library_table(), "<!-- results:end library -->\n")
+        self.write_csv(library_rows(), "library.csv")
+        self.assertEqual(self.library_table(), LIBRARY + "<!-- results:end library -->\n")
+        self.assertEqual(self.run_tool("--check").returncode, 0)
+
+    def test_library_measured_in_bursts_alone(self):
+        self.write_csv([line for line in library_rows() if line["mode"] == "burst"], "library.csv")
+        table = self.library_table()
+        self.assertIn("| 8x16x32 | mma_64x64x64_s4 | 4.0 | 5.0 | 125.0 % |\n", table)
+        self.assertIn("| geometric mean (minimum) |  |  |  | 100.0 % (80.0 %) |\n", table)
+
+    def test_library_where_cublas_is_slow(self):
+        rows = library_rows()
+        for line in rows:
+            if line["version"] == "best" and line["m"] == "8" and line["mode"] == "burst":
+                line["percent_of_cublas"] = "500"
+        self.write_csv(rows, "library.csv")
+        table = self.library_table()
+        self.assertIn("| geometric mean (minimum) |  |  |  | 200.0 % (80.0 %) |  |  | 104.9 % (100.0 %) |\n"
+                      "| without those above 200 % |  |  |  | 80.0 % (80.0 %) |  |  | 104.9 % (100.0 %) |\n", table)
+
+    def test_library_whose_file_does_not_say_what_was_chosen(self):
+        rows = library_rows()
+        for line in rows:
+            del line["config"]
+        self.write_csv(rows, "library.csv")
+        self.assertIn("| 8x16x32 |  | 4.0 |", self.library_table())
+
+    def test_library_with_rows_that_do_not_belong_together(self):
+        rows = library_rows()
+        for changed, parts in (([{**rows[0], "b": "row"}, *rows[1:]], ("more than one run", "b is 'row'")),
+                               ([*rows, rows[1]], ("version best twice",)),
+                               (rows[:-1], ("no row of version best at 8x16x32 (sustained)",)),
+                               (rows[1:], ("no row of version 0 at 64x64x128 (burst)",)),
+                               ([rows[0], {**rows[1], "verified": "no"}], ("'no'",)),
+                               ([rows[0], {**rows[1], "time_median_us": ""}], ("cannot be read",)),
+                               ([rows[2]], ("no measured rows of best",))):
+            with self.subTest(parts):
+                self.write_csv(changed, "library.csv")
+                self.expect_refused("library.csv", *parts)
 
     def test_best_and_ceiling_are_no_steps_of_the_ladder(self):
         self.write_csv(ampere_rows()[:2] + [small_row("best", "library", "700.0", "87.5"), ampere_rows()[4],

@@ -10,7 +10,6 @@
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
-#include "hopper_gemm/tile_config.hpp"
 #include "registry.hpp"
 
 // What the versions are tested at, on a GPU (tests/gpu/kernels_test.cpp) and on the emulator
@@ -37,7 +36,7 @@ struct LadderCase {
 /// A test of one configuration.
 struct ConfigCase {
   KernelInfo kernel;
-  TileConfig config;
+  std::string config;
   LadderProblem problem;
 };
 
@@ -52,7 +51,9 @@ inline bool is_of_ladder(const KernelInfo& kernel, std::string_view ladder) {
 
 /// The input types that a ladder takes.
 inline std::vector<DataType> input_types(const KernelInfo& kernel) {
-  if (is_of_ladder(kernel, "ampere")) return {DataType::BFloat16, DataType::Float16};
+  if (is_of_ladder(kernel, "ampere") || kernel.version == "best") {
+    return {DataType::BFloat16, DataType::Float16};
+  }
   return {kernel.target.input_type};
 }
 
@@ -139,6 +140,14 @@ inline std::vector<LadderProblem> mixed_type_problems(const KernelInfo& kernel, 
   return problems;
 }
 
+/// The same with B in the other layout, for what takes both.
+inline std::vector<LadderProblem> with_other_b(std::vector<LadderProblem> problems) {
+  for (auto& [problem, offset, pitch_remainder, in_place] : problems) {
+    problem.b_layout = problem.b_layout == Layout::RowMajor ? Layout::ColumnMajor : Layout::RowMajor;
+  }
+  return problems;
+}
+
 /// Every test of what is not the Hopper ladder, whose versions take one operation and have lists of their own.
 /// kernels: all_kernels(), or those compiled for the emulator.
 inline std::vector<LadderCase> ladder_cases(std::span<const KernelInfo> kernels) {
@@ -155,20 +164,25 @@ inline std::vector<LadderCase> ladder_cases(std::span<const KernelInfo> kernels)
                                   : std::span<const GemmShape>(kFewProductShapes)));
       if (is_general(kernel)) add(general_problems(kernel, type));
       if (is_general(kernel) && type != DataType::Float32) add(mixed_type_problems(kernel, type));
+      if (kernel.version != "best") continue;
+      add(with_other_b(product_problems(kernel, type, kProductShapes)));
+      if (is_own) add(with_other_b(general_problems(kernel, type)));
     }
   }
   return cases;
 }
 
-/// Every configuration of every tunable version, where no tile divides the shape and K blocks are more than stages.
+/// Every configuration of every tunable version of a ladder, where no tile divides the shape and K blocks are more than
+/// stages.
 inline std::vector<ConfigCase> config_cases(std::span<const KernelInfo> kernels) {
   std::vector<ConfigCase> cases;
   for (const KernelInfo& kernel : kernels) {
-    if (kernel.tuning == nullptr) continue;
+    if (kernel.tuning == nullptr || kernel.version == "best") continue;
     for (const DataType type : input_types(kernel)) {
       GemmProblem problem = plain_problem(kernel, {261, 259, 331}, type);
       problem.beta = -2;
-      for (const TileConfig& config : kernel.tuning->configs()) cases.push_back({kernel, config, {problem}});
+      for (const std::string& config : kernel.tuning->configs({}))
+        cases.push_back({kernel, config, {problem}});
     }
   }
   return cases;
@@ -188,6 +202,9 @@ inline std::string test_name(const LadderProblem& test) {
   };
   std::string name = test_name(problem.shape) + "_" + to_string(problem.input_type);
   if (problem.output_type != problem.input_type) name += std::string("_to_") + to_string(problem.output_type);
+  // The ladders' own.
+  const bool own_b_is_row_major = problem.input_type == DataType::Float32;
+  if ((problem.b_layout == Layout::RowMajor) != own_b_is_row_major) name += "_other_b";
   if (problem.alpha != 1) name += "_alpha_" + factor(problem.alpha);
   if (problem.beta != 0) name += "_beta_" + factor(problem.beta);
   if (test.offset != 0) name += "_offset_" + std::to_string(test.offset);
@@ -207,13 +224,13 @@ inline std::string test_name(const LadderCase& test) {
   return test_name(test.kernel) + "_" + test_name(test.problem);
 }
 
-/// "ampere_6_general_bf16_128x256x32_warps_64x64_stages_4"
+/// "ampere_6_general_bf16_128x256x32_warps_64x64_4_stages_bands_of_8"
 inline std::string test_name(const ConfigCase& test) {
-  const TileConfig& config = test.config;
-  const auto pair = [](int m, int n) { return std::to_string(m) + "x" + std::to_string(n); };
-  return test_name(test.kernel) + "_" + to_string(test.problem.problem.input_type) + "_" +
-         pair(config.block_m, config.block_n) + "x" + std::to_string(config.block_k) + "_warps_" +
-         pair(config.warp_m, config.warp_n) + "_stages_" + std::to_string(config.stages);
+  std::string name = test_name(test.kernel) + "_" + to_string(test.problem.problem.input_type) + "_";
+  for (const char c : test.config) {
+    if (c != ',') name += c == ' ' ? '_' : c;
+  }
+  return name;
 }
 
 inline void PrintTo(const LadderCase& test, std::ostream* out) { *out << test_name(test); }

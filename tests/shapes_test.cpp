@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace hopper_gemm {
 namespace {
@@ -75,7 +78,7 @@ TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {
 }
 
 TEST(Shapes, SuitesHoldWhatEveryKernelTakes) {
-  for (const char* name : {"squares", "llm", "ragged"}) {
+  for (const char* name : {"squares", "llm", "ragged", "library"}) {
     std::vector<GemmShape> shapes;
     ASSERT_TRUE(find_suite(name, &shapes).ok()) << name;
     EXPECT_GE(shapes.size(), 6U);
@@ -91,7 +94,26 @@ TEST(Shapes, UnknownSuiteNamesTheSuites) {
   std::vector<GemmShape> shapes;
   const Status status = find_suite("cubes", &shapes);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("squares, llm and ragged"));
+  EXPECT_THAT(status.message(), HasSubstr("squares, llm, ragged and library"));
+}
+
+TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {
+  std::vector<GemmShape> shapes;
+  ASSERT_TRUE(find_suite("library", &shapes).ok());
+  std::set<std::string> names;
+  for (const GemmShape& shape : shapes) names.insert(to_string(shape));
+  EXPECT_EQ(shapes.size(), 40U);
+  EXPECT_EQ(names.size(), 40U);
+  EXPECT_EQ(to_string(shapes.front()), "256x256x256");
+  EXPECT_EQ(to_string(shapes.back()), "8191x8193x8192");
+}
+
+TEST(Shapes, LayoutsHaveNames) {
+  for (const Layout layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+    EXPECT_EQ(layout_of_name(to_string(layout)), layout);
+  }
+  EXPECT_EQ(layout_of_name("row"), Layout::RowMajor);
+  EXPECT_EQ(layout_of_name("column"), std::nullopt);
 }
 
 TEST(Shapes, FlopsDoNotOverflow) {

@@ -16,6 +16,11 @@ TEST(SmemDescriptor, KMajorTileWithThe128ByteSwizzle) {
   EXPECT_EQ(make_k_major_b128_desc(0x400), 0x4000'0040'0001'0040ULL);
 }
 
+TEST(SmemDescriptor, MnMajorTileWithThe128ByteSwizzle) {
+  // start 0x800 >> 4 = 0x80; leading, from span to span, 8192 >> 4 = 0x200; stride, from 8 rows to 8 rows, 0x40.
+  EXPECT_EQ(make_mn_major_b128_desc(0x800, 8192), 0x4000'0040'0200'0080ULL);
+}
+
 TEST(SmemDescriptor, SwizzleCodesAreNotThoseOfTheTensorMap) {
   EXPECT_EQ(make_smem_desc(0, 0, 0, Swizzle::None), 0x0000'0000'0000'0000ULL);
   EXPECT_EQ(make_smem_desc(0, 0, 0, Swizzle::B128), 0x4000'0000'0000'0000ULL);

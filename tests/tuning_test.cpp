@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "test_support.hpp"
+#include "tile_config_name.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -40,9 +41,15 @@ constexpr TileConfig kThreadConfig = {.block_m = 64,
                                       .band_m = 1};
 
 const std::array kTuned = {
-    TunedConfig{"ampere.6", DataType::BFloat16, {8192, 4096, 2048}, kTensorConfig, 612.25},
-    TunedConfig{"ampere.6", DataType::Float16, {1, 2, 3}, kTensorConfig, 0.5},
-    TunedConfig{"simt.8", DataType::Float32, {4096, 4096, 4096}, kThreadConfig, 40.125},
+    TunedConfig{"ampere.6",
+                DataType::BFloat16,
+                Layout::ColumnMajor,
+                {8192, 4096, 2048},
+                to_string(kTensorConfig),
+                612.25},
+    TunedConfig{"best", DataType::Float16, Layout::RowMajor, {1, 2, 3}, "wgmma_128x256_s4_c2x1", 0.5},
+    TunedConfig{
+        "simt.8", DataType::Float32, Layout::RowMajor, {4096, 4096, 4096}, to_string(kThreadConfig), 40.125},
 };
 
 RunInfo run_info() {
@@ -93,7 +100,8 @@ TEST(TunedJson, SaysWhereItIsFrom) {
   }
   EXPECT_EQ(parsed[2]["version"], "simt.8");
   EXPECT_EQ(parsed[2]["type"], "fp32");
-  EXPECT_EQ(parsed[2]["config"]["thread_n"], 8);
+  EXPECT_EQ(parsed[1]["b"], "row");
+  EXPECT_EQ(parsed[1]["config"], "wgmma_128x256_s4_c2x1");
 }
 
 TEST(TunedJson, OfNothingIsAnEmptyArray) {
@@ -123,7 +131,7 @@ TEST(TunedJson, ThatIsNoneIsRefused) {
 
 TEST(TunedJson, WithoutAFieldNamesIt) {
   const nlohmann::json whole = nlohmann::json::parse(tuned_json(run_info(), kTuned));
-  for (const char* field : {"version", "type", "m", "n", "k", "config", "tflops"}) {
+  for (const char* field : {"version", "type", "b", "m", "n", "k", "config", "tflops"}) {
     nlohmann::json changed = whole;
     changed[1].erase(field);
     expect_unreadable(changed.dump(), field);
@@ -131,21 +139,18 @@ TEST(TunedJson, WithoutAFieldNamesIt) {
     changed[1][field] = nlohmann::json::array();
     expect_unreadable(changed.dump(), "array");
   }
-  for (const char* field :
-       {"block_m", "block_n", "block_k", "warp_m", "warp_n", "thread_m", "thread_n", "stages", "band_m"}) {
-    nlohmann::json changed = whole;
-    changed[2]["config"].erase(field);
-    expect_unreadable(changed.dump(), field);
-    changed = whole;
-    changed[2]["config"][field] = "64";
-    expect_unreadable(changed.dump(), "must be number");
-  }
 }
 
 TEST(TunedJson, OfAnUnknownTypeNamesIt) {
   nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
   changed[0]["type"] = "fp8";
   expect_unreadable(changed.dump(), "there is no type 'fp8'");
+}
+
+TEST(TunedJson, OfAnUnknownLayoutNamesIt) {
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  changed[0]["b"] = "tiled";
+  expect_unreadable(changed.dump(), "there is no layout 'tiled'");
 }
 
 }  // namespace

@@ -7,22 +7,31 @@ There is a table for each ladder, between `<!-- results:begin <ladder> -->` and 
 everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
 ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what else was measured
 with them: the wgmma ceiling, CUTLASS. Below it stands the ladder's chart, if tools/plot_ladder.py has drawn one. Where
-there is no CSV file, a line says by which command it is measured. What must not be published is refused, see
-tools/ladder_results.py.
+there is no CSV file, a line says by which command it is measured.
+
+Between the markers of `library` stands what `matmul best --suite library` wrote into library.csv, shape by shape; nothing
+where that is not there. What must not be published is refused, see tools/ladder_results.py.
 
 With --check nothing is written: the exit status is 1 when the README is not what would be written.
 """
 
 import argparse
 import pathlib
+import statistics
 import sys
 
 import ladder_results
-from ladder_results import CUTLASS, LADDERS, ROOT, ResultsError, speed_text
+from ladder_results import BASELINE, BEST, CUTLASS, LADDERS, ROOT, ResultsError, speed_text
 
 
-def markers(ladder):
-    return f"<!-- results:begin {ladder.name} -->", f"<!-- results:end {ladder.name} -->"
+# Where cuBLAS has no fast kernel for a problem, a mean over all says little of the others.
+UNCOMMON_PERCENT = 200
+LIBRARY = "library"
+LAYOUTS = {"row": "row-major", "col": "column-major"}
+
+
+def markers(name):
+    return f"<!-- results:begin {name} -->", f"<!-- results:end {name} -->"
 
 
 def percent(text):
@@ -52,13 +61,11 @@ def markdown_line(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def header_sentence(ladder, row):
-    # Without it the type is the ladder's only one.
-    kind = f"{row['type']}, " if "type" in row else ""
+def header_sentence(row, operands):
     return (
         f"Measured on one {row['gpu']} ({row['sm_count']} SMs) at commit {row['commit']} on {row['date'][:10]}, "
-        f"CUDA {row['cuda']}" + (f", driver {row['driver']}" if row["driver"] else "") + ", at "
-        f"{ladder.shape}, {kind}{row['data']} inputs, median of {row['rounds']} interleaved rounds, by "
+        f"CUDA {row['cuda']}" + (f", driver {row['driver']}" if row["driver"] else "") +
+        f", {operands}, {row['data']} inputs, median of {row['rounds']} interleaved rounds, by "
         f"`build/release/{row['command']}`."
     )
 
@@ -75,7 +82,10 @@ def table_lines(ladder, by_mode):
     if CUTLASS in sustained:
         titles.append("% of CUTLASS (sustained)")
     alignment = ["---"] * 3 + ["---:"] * (len(titles) - 3)
-    lines = [header_sentence(ladder, next(iter(burst.values()))), "", markdown_line(titles), markdown_line(alignment)]
+    first = next(iter(burst.values()))
+    # Without it the type is the ladder's only one.
+    operands = f"at {ladder.shape}" + (f", {first['type']}" if "type" in first else "")
+    lines = [header_sentence(first, operands), "", markdown_line(titles), markdown_line(alignment)]
     previous = None
     for version, row in burst.items():
         on_ladder = ladder.holds(version)
@@ -110,14 +120,56 @@ def results_text(ladder, profiles, readme):
     return "\n".join(lines)
 
 
-def replace_results(readme, ladder, text):
-    """`readme` with what stands between the ladder's markers replaced by `text`."""
-    begin_marker, end_marker = markers(ladder)
+def microseconds(row):
+    return f"{float(row['time_median_us']):.1f}"
+
+
+def library_lines(by_shape):
+    rows = [row for by_mode in by_shape.values() for by_version in by_mode.values() for row in by_version.values()]
+    modes = sorted({row["mode"] for row in rows})
+    titles = ["shape MxNxK", "configuration"]
+    for mode in modes:
+        titles += [f"us ({mode})", f"cuBLAS us ({mode})", f"% of cuBLAS ({mode})"]
+    alignment = ["---"] * 2 + ["---:"] * (len(titles) - 2)
+    operands = f"{rows[0]['type']}, B {LAYOUTS[rows[0]['b']]}"
+    lines = [header_sentence(rows[0], operands), "", markdown_line(titles), markdown_line(alignment)]
+    percents = {mode: [] for mode in modes}
+    for shape, by_mode in by_shape.items():
+        cells = [shape, by_mode["burst"][BEST].get("config", "")]
+        for mode in modes:
+            best = by_mode[mode][BEST]
+            cells += [microseconds(best), microseconds(by_mode[mode][BASELINE]), percent(best["percent_of_cublas"])]
+            percents[mode].append(float(best["percent_of_cublas"]))
+        lines.append(markdown_line(cells))
+    lines.append(markdown_line(mean_cells("geometric mean (minimum)", [percents[mode] for mode in modes])))
+    common = [[value for value in percents[mode] if value <= UNCOMMON_PERCENT] for mode in modes]
+    if all(common) and any(len(of_mode) < len(by_shape) for of_mode in common):
+        lines.append(markdown_line(mean_cells(f"without those above {UNCOMMON_PERCENT} %", common)))
+    return lines
+
+
+def mean_cells(title, percents):
+    """The cells of a line that sums up: `percents` has a list for each mode."""
+    cells = [title, ""]
+    for of_mode in percents:
+        cells += ["", "", f"{statistics.geometric_mean(of_mode):.1f} % ({min(of_mode):.1f} %)"]
+    return cells
+
+
+def library_text(profiles):
+    """The generated part of the README for the library, without the markers."""
+    path = profiles / ladder_results.LIBRARY_FILE
+    return "\n".join(library_lines(ladder_results.read_library_results(path))) if path.exists() else ""
+
+
+def replace_results(readme, name, text):
+    """`readme` with what stands between the markers of that name replaced by `text`."""
+    begin_marker, end_marker = markers(name)
     begin = readme.find(begin_marker)
     end = readme.find(end_marker)
     if begin < 0 or end < begin:
         raise ResultsError(f"the README has no {begin_marker} followed by {end_marker}")
-    return readme[: begin + len(begin_marker)] + "\n" + text + "\n" + readme[end:]
+    return readme[: begin + len(begin_marker)] + "\n" + (text + "\n" if text else "") + readme[end:]
 
 
 def main():
@@ -133,7 +185,8 @@ def main():
         before = arguments.readme.read_text(encoding="utf-8")
         after = before
         for ladder in LADDERS:
-            after = replace_results(after, ladder, results_text(ladder, arguments.profiles, arguments.readme))
+            after = replace_results(after, ladder.name, results_text(ladder, arguments.profiles, arguments.readme))
+        after = replace_results(after, LIBRARY, library_text(arguments.profiles))
     except (OSError, UnicodeDecodeError, ResultsError) as error:
         print(f"generate_readme_table.py: {error}", file=sys.stderr)
         return 2

@@ -4,6 +4,7 @@
 can check out are refused, and so are rows of two runs in one file: what is published names one GPU and one commit.
 """
 
+import contextlib
 import csv
 import dataclasses
 import pathlib
@@ -14,7 +15,9 @@ DEFAULT_FOLDER = ROOT / "profiles/h200"
 BASELINE = "0"
 CEILING = "ceiling"
 CUTLASS = "cutlass"
-OTHERS = (BASELINE, "best", CUTLASS, CEILING)
+BEST = "best"
+OTHERS = (BASELINE, BEST, CUTLASS, CEILING)
+LIBRARY_FILE = "library.csv"
 
 
 class ResultsError(Exception):
@@ -77,6 +80,27 @@ def is_shown(ladder, row):
             and (ladder.holds(row["version"]) or row["version"] in OTHERS))
 
 
+def check_run(path, row, first, columns):
+    """Refuses a row that has not what the first one has in all of the columns."""
+    for column in columns:
+        if row[column] != first[column]:
+            raise ResultsError(f"{path} is of more than one run: {column} is '{first[column]}' and "
+                               f"'{row[column]}'; record all its versions together")
+
+
+@contextlib.contextmanager
+def reading(path):
+    """Makes one sentence of what is wrong with the file."""
+    try:
+        yield
+    except KeyError as error:
+        raise ResultsError(f"{path} has no column {error}") from error
+    except ValueError as error:
+        raise ResultsError(f"{path} cannot be read: {error}") from error
+    except csv.Error as error:
+        raise ResultsError(f"{path} is no CSV file: {error}") from error
+
+
 def add_row(path, rows, row):
     """Adds the row to {version: row}; of CUTLASS's rows the fastest stays."""
     version = row["version"]
@@ -89,31 +113,53 @@ def add_row(path, rows, row):
         rows[version] = row
 
 
+def read_rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def read_results(path, ladder):
     """The measured rows of the CSV at the ladder's shape, as {mode: {version: row}} in the file's order."""
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        by_mode = {}
-        first = None
-        for row in rows:
+    by_mode = {}
+    first = None
+    with reading(path):
+        for row in read_rows(path):
             check_row(path, row)
             if not is_shown(ladder, row):
                 continue
             first = first or row
-            for column in RUN_COLUMNS:
-                if row[column] != first[column]:
-                    raise ResultsError(f"{path} is of more than one run: {column} is '{first[column]}' and "
-                                       f"'{row[column]}'; record all its versions together")
+            check_run(path, row, first, RUN_COLUMNS)
             for column in ("tflops", "percent_of_cublas"):
                 float(row[column] or 0)
             add_row(path, by_mode.setdefault(row["mode"], {}), row)
-    except KeyError as error:
-        raise ResultsError(f"{path} has no column {error}") from error
-    except ValueError as error:
-        raise ResultsError(f"{path} cannot be read: {error}") from error
-    except csv.Error as error:
-        raise ResultsError(f"{path} is no CSV file: {error}") from error
     if "burst" not in by_mode:
         raise ResultsError(f"{path} has no measured burst rows at {ladder.shape}")
     return by_mode
+
+
+def read_library_results(path):
+    """The measured rows of best and of cuBLAS, as {shape: {mode: {version: row}}} in the file's order."""
+    by_shape = {}
+    first = None
+    with reading(path):
+        for row in read_rows(path):
+            check_row(path, row)
+            if row["version"] not in (BASELINE, BEST):
+                continue
+            first = first or row
+            check_run(path, row, first, (*RUN_COLUMNS, "type", "b"))
+            for column in ("time_median_us", "percent_of_cublas"):
+                if float(row[column]) <= 0:
+                    raise ValueError(f"{column} is {row[column]}")
+            shape = "x".join(row[extent] for extent in "mnk")
+            add_row(path, by_shape.setdefault(shape, {}).setdefault(row["mode"], {}), row)
+    for shape, by_mode in by_shape.items():
+        for mode in {mode for modes in by_shape.values() for mode in modes}:
+            for version in (BASELINE, BEST):
+                if version not in by_mode.get(mode, {}):
+                    raise ResultsError(f"{path} has no row of version {version} at {shape} ({mode})")
+        if "burst" not in by_mode:
+            raise ResultsError(f"{path} has no burst rows")
+    if not by_shape:
+        raise ResultsError(f"{path} has no measured rows of {BEST}")
+    return by_shape

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "hopper_gemm/host_device.hpp"
 
 namespace hopper_gemm {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cuda/std/cstdint>
 
 #include "hopper_gemm/data_type.hpp"

@@ -47,6 +47,14 @@ __device__ __forceinline__ float2 round_pair<float>(float first, float second) {
   return float2{first, second};
 }
 
+/// Whether all chunks of a matrix of `T`, whose rows are so many elements apart, start at multiples of 16 bytes. It is
+/// the matrix that decides: all threads of a launch take the same way but for the last columns.
+template <typename T>
+__device__ __forceinline__ bool has_aligned_chunks(const void* matrix, cuda::std::int64_t leading_dimension) {
+  constexpr cuda::std::int64_t kVectorElems = 16 / int{sizeof(T)};
+  return reinterpret_cast<cuda::std::uintptr_t>(matrix) % 16 == 0 && leading_dimension % kVectorElems == 0;
+}
+
 /// Rounds kChunkElems neighbours to `T` and stores the first `valid` of them (none if negative). aligned: d is
 /// 16-byte aligned.
 template <typename T>
@@ -74,26 +82,44 @@ __device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], 
   }
 }
 
+/// kChunkElems neighbours of a row, of type `T`.
+template <typename T>
+struct alignas(16) ElementChunk {
+  T elements[kChunkElems];
+};
+
+/// Loads the first `valid` of kChunkElems neighbours (none if negative); the others are not read, and become zeros.
+/// aligned: source is 16-byte aligned.
+template <typename T>
+__device__ __forceinline__ void load_chunk(ElementChunk<T>& chunk, const T* source, int valid, bool aligned) {
+  if (aligned && valid >= kChunkElems) {
+    constexpr int kVectors = sizeof(chunk) / sizeof(uint4);
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i) {
+      reinterpret_cast<uint4*>(&chunk)[i] = reinterpret_cast<const uint4*>(source)[i];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kChunkElems; ++i) chunk.elements[i] = i < valid ? source[i] : T(0.0F);
+  }
+}
+
+/// Adds beta * chunk to the values.
+template <typename T>
+__device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float beta,
+                                          const ElementChunk<T>& chunk) {
+#pragma unroll
+  for (int i = 0; i < kChunkElems; ++i) values[i] += beta * static_cast<float>(chunk.elements[i]);
+}
+
 /// Adds beta * c to the first `valid` of the values (none if negative); the others of c are not read. aligned: c
 /// is 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float beta, const T* c, int valid,
                                           bool aligned) {
-  struct alignas(16) Chunk {
-    T elements[kChunkElems];
-  } chunk;
-  if (aligned && valid >= kChunkElems) {
-    constexpr int kVectors = sizeof(Chunk) / sizeof(uint4);
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      reinterpret_cast<uint4*>(&chunk)[i] = reinterpret_cast<const uint4*>(c)[i];
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < kChunkElems; ++i) chunk.elements[i] = i < valid ? c[i] : T(0.0F);
-  }
-#pragma unroll
-  for (int i = 0; i < kChunkElems; ++i) values[i] += beta * static_cast<float>(chunk.elements[i]);
+  ElementChunk<T> chunk;
+  load_chunk(chunk, c, valid, aligned);
+  add_chunk(values, beta, chunk);
 }
 
 /// Rounds a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to `T` and stores
@@ -147,29 +173,71 @@ template <typename T>
 __device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunkElems],
                                                    const GemmOutput& output, int row, int column,
                                                    GemmShape shape) {
-  // Alignments are the launch's: all its threads take the same way but for the last columns.
-  constexpr cuda::std::int64_t kVectorElems = 16 / int{sizeof(T)};
-  const auto aligned = [](const void* pointer, cuda::std::int64_t leading_dimension) {
-    return reinterpret_cast<cuda::std::uintptr_t>(pointer) % 16 == 0 && leading_dimension % kVectorElems == 0;
-  };
   const int valid = row < shape.m ? shape.n - column : 0;
   float values[kChunkElems];
 #pragma unroll
   for (int i = 0; i < kChunkElems; ++i) values[i] = output.alpha * product[i];
   if (output.beta != 0) {
     add_chunk(values, output.beta, static_cast<const T*>(output.c) + row * output.ldc + column, valid,
-              aligned(output.c, output.ldc));
+              has_aligned_chunks<T>(output.c, output.ldc));
   }
   store_chunk(values, static_cast<T*>(output.d) + row * output.ldd + column, valid,
-              aligned(output.d, output.ldd));
+              has_aligned_chunks<T>(output.d, output.ldd));
 }
 
 /// Floats between the rows of the staging buffer below: eight more than needed, so that the four rows that half a
 /// warp writes at a time lie in different banks.
 HG_HOST_DEVICE constexpr int staging_pitch(int columns) { return columns + 8; }
 
-/// Floats of shared memory that store_scaled_accumulators() takes for each warp.
-HG_HOST_DEVICE constexpr int staging_elems(int columns) { return 16 * staging_pitch(columns); }
+/// Floats of so many rows of the staging buffer; store_scaled_accumulators() takes 16 of them for each warp.
+HG_HOST_DEVICE constexpr int staging_elems(int columns, int rows = 16) {
+  return rows * staging_pitch(columns);
+}
+
+/// Writes sixteen rows of a warp's accumulators, the tiles that stand side by side, to `rows` of the staging buffer.
+/// Threads: the whole warp; it synchronises before it reads them.
+template <int kMmaTilesN>
+__device__ __forceinline__ void stage_accumulators(const float (&accum)[kMmaTilesN][4], float* rows,
+                                                   int lane) {
+  constexpr int kPitch = staging_pitch(kMmaTilesN * 8);
+  float* const pair_of_lane = rows + lane / 4 * kPitch + lane % 4 * 2;
+#pragma unroll
+  for (int tile_n = 0; tile_n < kMmaTilesN; ++tile_n) {
+    const float(&values)[4] = accum[tile_n];
+    float* const pair = pair_of_lane + tile_n * 8;
+    *reinterpret_cast<float2*>(pair) = float2{values[0], values[1]};
+    *reinterpret_cast<float2*>(pair + 8 * kPitch) = float2{values[2], values[3]};
+  }
+}
+
+/// A chunk from the staging buffer, where lanes read neighbours.
+__device__ __forceinline__ void load_staged_chunk(float (&values)[kChunkElems], const float* chunk,
+                                                  int lane) {
+  // Chunks are 32 bytes, so lanes four apart would meet in the same banks: they read their halves in another order.
+  const int first_half = lane / 4 % 2 * 4;
+  const float4 one = *reinterpret_cast<const float4*>(chunk + first_half);
+  const float4 other = *reinterpret_cast<const float4*>(chunk + (first_half ^ 4));
+  const float4 low = first_half == 0 ? one : other;
+  const float4 high = first_half == 0 ? other : one;
+  values[0] = low.x;
+  values[1] = low.y;
+  values[2] = low.z;
+  values[3] = low.w;
+  values[4] = high.x;
+  values[5] = high.y;
+  values[6] = high.z;
+  values[7] = high.w;
+}
+
+/// Replaces a chunk in the staging buffer, in the order of load_staged_chunk().
+__device__ __forceinline__ void store_staged_chunk(const float (&values)[kChunkElems], float* chunk,
+                                                   int lane) {
+  const int first_half = lane / 4 % 2 * 4;
+  const float4 low = float4{values[0], values[1], values[2], values[3]};
+  const float4 high = float4{values[4], values[5], values[6], values[7]};
+  *reinterpret_cast<float4*>(chunk + first_half) = first_half == 0 ? low : high;
+  *reinterpret_cast<float4*>(chunk + (first_half ^ 4)) = first_half == 0 ? high : low;
+}
 
 /// Scales a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, adds beta * C, rounds
 /// and stores to row-major D, sixteen rows at a time through shared memory: lanes hold pairs and should store chunks.
@@ -184,30 +252,17 @@ __device__ __forceinline__ void store_scaled_accumulators(const float (&accum)[k
   constexpr int kPitch = staging_pitch(kMmaTilesN * 8);
   constexpr int kLanesPerRow = kMmaTilesN;  // a chunk is as wide as a tile
   constexpr int kRowsPerPass = kWarpThreads / kLanesPerRow;
-  float* const pair_of_lane = staging + lane / 4 * kPitch + lane % 4 * 2;
   const int chunk_row = lane / kLanesPerRow;
   const int chunk_column = lane % kLanesPerRow * kChunkElems;
-  // Chunks are 32 bytes, so lanes four apart would meet in the same banks: they read their halves in another order.
-  const int first_half = lane / 4 % 2 * 4;
 #pragma unroll
   for (int tile_m = 0; tile_m < kMmaTilesM; ++tile_m) {
     __syncwarp();
-#pragma unroll
-    for (int tile_n = 0; tile_n < kMmaTilesN; ++tile_n) {
-      const float(&values)[4] = accum[tile_m][tile_n];
-      float* const pair = pair_of_lane + tile_n * 8;
-      *reinterpret_cast<float2*>(pair) = float2{values[0], values[1]};
-      *reinterpret_cast<float2*>(pair + 8 * kPitch) = float2{values[2], values[3]};
-    }
+    stage_accumulators(accum[tile_m], staging, lane);
     __syncwarp();
 #pragma unroll 1
     for (int row = chunk_row; row < 16; row += kRowsPerPass) {
-      const float* const chunk = staging + row * kPitch + chunk_column;
-      const float4 one = *reinterpret_cast<const float4*>(chunk + first_half);
-      const float4 other = *reinterpret_cast<const float4*>(chunk + (first_half ^ 4));
-      const float4 low = first_half == 0 ? one : other;
-      const float4 high = first_half == 0 ? other : one;
-      const float product[kChunkElems] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+      float product[kChunkElems];
+      load_staged_chunk(product, staging + row * kPitch + chunk_column, lane);
       const int d_row = m0 + tile_m * 16 + row;
       const int d_column = n0 + chunk_column;
       switch (output.type) {

@@ -28,9 +28,9 @@ struct Pipeline {
   cuda::std::uint64_t empty_barrier[kNumStages];
 
   /// Threads: one. Afterwards fence_mbarrier_init_release_cluster() by the same thread, and __syncthreads()
-  /// or, with a cluster, the cluster barrier.
-  __device__ __forceinline__ void init() {
-    for (int stage = 0; stage < kNumStages; ++stage) {
+  /// or, with a cluster, the cluster barrier. used_stages: a kernel that loads less than the ring holds may say so.
+  __device__ __forceinline__ void init(int used_stages = kNumStages) {
+    for (int stage = 0; stage < used_stages; ++stage) {
       ptx::mbarrier_init(full(stage), kFullArrivals);
       ptx::mbarrier_init(empty(stage), kEmptyArrivals);
     }

@@ -30,7 +30,7 @@ inline constexpr std::string_view kCutlassName = "cutlass";
 /// A kernel of the registry, or one configuration of it, as a contestant.
 struct SessionKernel {
   std::string version;
-  std::string variant;  ///< which configuration; empty: as the kernel chooses
+  std::string variant;  ///< which configuration; empty: there is one
   std::function<Status(const GemmArgs&, cudaStream_t)> launch;
 };
 

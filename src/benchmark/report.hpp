@@ -32,8 +32,9 @@ struct ResultRow {
   std::string version;
   std::string name;
   std::string idea;
-  std::string variant;                 ///< which configuration; empty: as the kernel chooses
+  std::string variant;                 ///< which configuration, or which cuBLAS; empty: there is one
   DataType type = DataType::BFloat16;  ///< of A and B
+  Layout b_layout = Layout::ColumnMajor;
   GemmShape shape{};
   Mode mode = Mode::Burst;
   double flops = 0;                        ///< per launch

@@ -32,6 +32,56 @@ constexpr std::array kRagged = {
     GemmShape{4000, 4104, 4096}, GemmShape{17, 5120, 13824},  GemmShape{1752, 4096, 4096},
 };
 
+// What the library is tuned for and measured at: squares; projections of DeepSeek-V3, Llama-3 8B and 70B, and Qwen-2.5,
+// for decoding, a few requests at a time, and prefill; extents off every tile grid.
+constexpr std::array kLibrary = {
+    GemmShape{256, 256, 256},
+    GemmShape{512, 512, 512},
+    GemmShape{1024, 1024, 1024},
+    GemmShape{2048, 2048, 2048},
+    GemmShape{4096, 4096, 4096},
+    GemmShape{8192, 8192, 8192},
+    GemmShape{16384, 16384, 16384},
+    // DeepSeek-V3
+    GemmShape{4096, 24576, 1536},
+    GemmShape{4096, 32768, 512},
+    GemmShape{4096, 7168, 16384},
+    GemmShape{4096, 4096, 7168},
+    GemmShape{4096, 2112, 7168},
+    GemmShape{4096, 7168, 2048},
+    GemmShape{64, 24576, 1536},
+    GemmShape{128, 7168, 16384},
+    GemmShape{16, 4096, 7168},
+    GemmShape{64, 2112, 7168},
+    GemmShape{128, 7168, 2048},
+    GemmShape{1, 7168, 16384},
+    // Llama-3 8B
+    GemmShape{1, 4096, 4096},
+    GemmShape{16, 28672, 4096},
+    GemmShape{64, 4096, 14336},
+    GemmShape{8192, 6144, 4096},
+    GemmShape{16384, 4096, 14336},
+    // Llama-3 70B
+    GemmShape{1, 10240, 8192},
+    GemmShape{32, 8192, 8192},
+    GemmShape{128, 57344, 8192},
+    GemmShape{4096, 8192, 28672},
+    GemmShape{2048, 57344, 8192},
+    // Qwen-2.5
+    GemmShape{1, 4608, 3584},
+    GemmShape{16, 37888, 3584},
+    GemmShape{64, 3584, 18944},
+    GemmShape{128, 8192, 29568},
+    GemmShape{4096, 3584, 3584},
+    GemmShape{512, 59136, 8192},
+    // Ragged
+    GemmShape{1000, 1000, 1000},
+    GemmShape{4095, 4097, 4104},
+    GemmShape{17, 5120, 13824},
+    GemmShape{1752, 4096, 4096},
+    GemmShape{8191, 8193, 8192},
+};
+
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_div(value, multiple) * multiple;
 }
@@ -64,6 +114,15 @@ double gemm_flops(const GemmShape& shape) {
 }
 
 std::string to_string(const GemmShape& shape) { return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k); }
+
+std::string_view to_string(Layout layout) { return layout == Layout::RowMajor ? "row" : "col"; }
+
+std::optional<Layout> layout_of_name(std::string_view name) {
+  for (const Layout layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+    if (name == to_string(layout)) return layout;
+  }
+  return std::nullopt;
+}
 
 Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t* value) {
   const char* const end = text.data() + text.size();
@@ -107,9 +166,10 @@ Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
   if (name == "squares") suite = kSquares;
   if (name == "llm") suite = kLlm;
   if (name == "ragged") suite = kRagged;
+  if (name == "library") suite = kLibrary;
   if (suite.empty()) {
-    return invalid_argument(
-        fmt::format("--suite got '{}', but the suites are squares, llm and ragged; type one of these", name));
+    return invalid_argument(fmt::format(
+        "--suite got '{}', but the suites are squares, llm, ragged and library; type one of these", name));
   }
   shapes->assign(suite.begin(), suite.end());
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,11 @@ double gemm_flops(const GemmShape& shape);
 /// "8192x8192x8192".
 std::string to_string(const GemmShape& shape);
 
+/// "row" or "col": as command lines and files spell it.
+std::string_view to_string(Layout layout);
+/// The layout of that name; none: there is none.
+std::optional<Layout> layout_of_name(std::string_view name);
+
 /// Reads "MxNxK" or "MXNXK", each a whole number from 1 to INT_MAX. InvalidArgument: one sentence that names
 /// `argument` ("--shape").
 Status parse_shape(std::string_view argument, std::string_view text, GemmShape* shape);
@@ -46,7 +52,7 @@ Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t
 /// Reads the N of an NxNxN shape.
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape);
 
-/// The shapes of "squares", "llm" or "ragged". InvalidArgument: the names there are.
+/// The shapes of "squares", "llm", "ragged" or "library". InvalidArgument: the names there are.
 Status find_suite(std::string_view name, std::vector<GemmShape>* shapes);
 
 }  // namespace hopper_gemm

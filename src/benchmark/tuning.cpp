@@ -5,24 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "benchmark/shapes.hpp"
 
 namespace hopper_gemm {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct Field {
-  const char* name;
-  int TileConfig::*member;
-};
-
-constexpr std::array kFields = {
-    Field{"block_m", &TileConfig::block_m},   Field{"block_n", &TileConfig::block_n},
-    Field{"block_k", &TileConfig::block_k},   Field{"warp_m", &TileConfig::warp_m},
-    Field{"warp_n", &TileConfig::warp_n},     Field{"thread_m", &TileConfig::thread_m},
-    Field{"thread_n", &TileConfig::thread_n}, Field{"stages", &TileConfig::stages},
-    Field{"band_m", &TileConfig::band_m},
-};
 
 TunedConfig from_json(const Json& object) {
   TunedConfig tuned;
@@ -33,33 +24,28 @@ TunedConfig from_json(const Json& object) {
                                          [&](DataType candidate) { return type == to_string(candidate); });
   if (found == kTypes.end()) throw std::invalid_argument(fmt::format("there is no type '{}'", type));
   tuned.type = *found;
+  const std::string layout = object.at("b").get<std::string>();
+  const std::optional<Layout> b_layout = layout_of_name(layout);
+  if (!b_layout) throw std::invalid_argument(fmt::format("there is no layout '{}'", layout));
+  tuned.b_layout = *b_layout;
   tuned.shape = {object.at("m").get<int>(), object.at("n").get<int>(), object.at("k").get<int>()};
-  for (const Field& field : kFields)
-    tuned.config.*field.member = object.at("config").at(field.name).get<int>();
+  tuned.config = object.at("config").get<std::string>();
   tuned.tflops = object.at("tflops").get<double>();
   return tuned;
 }
 
 }  // namespace
 
-std::string to_string(const TileConfig& config) {
-  const std::string threads =
-      config.thread_m > 0 ? fmt::format(", threads {}x{}", config.thread_m, config.thread_n) : "";
-  return fmt::format("{}x{}x{}, warps {}x{}{}, {} stages, bands of {}", config.block_m, config.block_n,
-                     config.block_k, config.warp_m, config.warp_n, threads, config.stages, config.band_m);
-}
-
 std::string tuned_json(const RunInfo& run, std::span<const TunedConfig> configs) {
   Json array = Json::array();
   for (const TunedConfig& tuned : configs) {
-    Json config;
-    for (const Field& field : kFields) config[field.name] = tuned.config.*field.member;
     array.push_back({{"version", tuned.version},
                      {"type", to_string(tuned.type)},
+                     {"b", to_string(tuned.b_layout)},
                      {"m", tuned.shape.m},
                      {"n", tuned.shape.n},
                      {"k", tuned.shape.k},
-                     {"config", config},
+                     {"config", tuned.config},
                      {"tflops", tuned.tflops},
                      {"gpu", run.device.name},
                      {"sm_count", run.device.sm_count},

@@ -9,20 +9,16 @@
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
-#include "hopper_gemm/tile_config.hpp"
 
 namespace hopper_gemm {
-
-/// "128x256x32, warps 64x64, 4 stages, bands of 8": CTA tile and K block, warp tile, threads' tiles where they are the
-/// configuration's choice, stages, and rows of tiles in a band.
-std::string to_string(const TileConfig& config);
 
 /// The configuration that measured fastest for one problem.
 struct TunedConfig {
   std::string version;  ///< "ampere.6"
   DataType type = DataType::BFloat16;
+  Layout b_layout = Layout::ColumnMajor;
   GemmShape shape{};
-  TileConfig config{};
+  std::string config;  ///< its name, see TuningSpace
   double tflops = 0;
 
   friend bool operator==(const TunedConfig&, const TunedConfig&) = default;

@@ -17,8 +17,8 @@
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/tuning.hpp"
-#include "best.hpp"
 #include "cli/emulated_run.hpp"
+#include "cli/explain.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
@@ -100,9 +100,11 @@ Status check_gpu(const Options& options, const DeviceInfo& device) {
   });
   if (!can_show_cutlass && is_asked_for(options, kCutlassVersion)) {
     return unsupported(fmt::format(
-        "cutlass needs an {} GPU and bf16 or fp16, but {} is {}, and the type {}; leave cutlass out",
+        "cutlass needs an {} GPU, bf16 or fp16, and B column-major, but {} is {}, the type {} and B {}; "
+        "leave "
+        "cutlass out",
         target_text(kCutlass), device.name, sm_text(device.compute_capability),
-        to_string(groups.front().problem.input_type)));
+        to_string(groups.front().problem.input_type), to_string(groups.front().problem.b_layout)));
   }
   Status first;
   for (const KernelInfo* kernel : options.kernels) {
@@ -272,14 +274,14 @@ class Run {
                            .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok()};
     for (const KernelInfo* kernel : group.kernels) {
       if (!refusal_of(*kernel, group.problem).ok()) continue;
-      const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
+      const std::vector<std::string> configs = configs_of(*kernel, group.problem);
       if (configs.empty()) {
         request.kernels.push_back(
             {std::string(kernel->version), choice_of(*kernel, group.problem), kernel->launch});
       }
-      for (const TileConfig& config : configs) {
+      for (const std::string& config : configs) {
         request.kernels.push_back(
-            {std::string(kernel->version), to_string(config),
+            {std::string(kernel->version), config,
              [tuning = kernel->tuning, config](const GemmArgs& args, cudaStream_t stream) {
                return tuning->launch(config, args, stream);
              }});
@@ -288,20 +290,21 @@ class Run {
     return request;
   }
 
-  /// What `best` runs here; nothing of other kernels.
-  std::string choice_of(const KernelInfo& kernel, const GemmProblem& problem) const {
-    if (kernel.launch != best::launch) return "";
-    const KernelInfo* chosen = best_kernel(placeholder_args(problem), info_.device.compute_capability);
-    return chosen == nullptr ? "" : fmt::format("{} {}", chosen->version, chosen->name);
+  /// The configuration that the kernel chooses here; nothing of one that says nothing of it. Why it can choose none its
+  /// launch says.
+  static std::string choice_of(const KernelInfo& kernel, const GemmProblem& problem) {
+    KernelChoice choice;
+    if (kernel.choose == nullptr || !kernel.choose(placeholder_args(problem), &choice).ok()) return "";
+    return choice.config;
   }
 
   /// Those that were asked for; none: the kernel chooses.
-  std::vector<TileConfig> configs_of(const KernelInfo& kernel, const GemmProblem& problem) const {
-    if (options_.tune) return {kernel.tuning->configs().begin(), kernel.tuning->configs().end()};
-    std::vector<TileConfig> configs;
+  std::vector<std::string> configs_of(const KernelInfo& kernel, const GemmProblem& problem) const {
+    if (options_.tune) return kernel.tuning->configs(placeholder_args(problem));
+    std::vector<std::string> configs;
     for (const TunedConfig& tuned : tuned_) {
       if (tuned.version == kernel.version && tuned.type == problem.input_type &&
-          tuned.shape == problem.shape) {
+          tuned.b_layout == problem.b_layout && tuned.shape == problem.shape) {
         configs.push_back(tuned.config);
       }
     }
@@ -324,7 +327,7 @@ class Run {
     for (const KernelGroup& group : groups_) {
       for (const KernelInfo* kernel : group.kernels) {
         for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
-          for (const TileConfig& config : configs_of(*kernel, at(group.problem, shape))) {
+          for (const std::string& config : configs_of(*kernel, at(group.problem, shape))) {
             HG_RETURN_IF_ERROR(check_config(path, *kernel, config));
             used = true;
           }
@@ -338,15 +341,12 @@ class Run {
         path));
   }
 
-  static Status check_config(const std::string& path, const KernelInfo& kernel, const TileConfig& config) {
-    if (kernel.tuning != nullptr) {
-      const std::span<const TileConfig> configs = kernel.tuning->configs();
-      if (std::find(configs.begin(), configs.end(), config) != configs.end()) return {};
-    }
+  static Status check_config(const std::string& path, const KernelInfo& kernel, const std::string& config) {
+    if (kernel.tuning != nullptr && kernel.tuning->has_config(config)) return {};
     return invalid_argument(fmt::format(
         "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `matmul tune {}` to see "
         "what there is",
-        path, to_string(config), kernel.version, kernel.name, kernel.version));
+        path, config, kernel.version, kernel.name, kernel.version));
   }
 
   Status measure_shape(const KernelGroup& group) {
@@ -420,6 +420,7 @@ class Run {
       row.idea = idea;
       row.variant = variant;
       row.type = group.problem.input_type;
+      row.b_layout = group.problem.b_layout;
       row.shape = group.problem.shape;
       row.mode = mode;
       row.note = refusal.message();
@@ -429,11 +430,11 @@ class Run {
     add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, {});
     for (const KernelInfo* kernel : group.kernels) {
       const Status refusal = refusal_of(*kernel, group.problem);
-      const std::vector<TileConfig> configs = configs_of(*kernel, group.problem);
+      const std::vector<std::string> configs = configs_of(*kernel, group.problem);
       if (configs.empty() || !refusal.ok()) add(kernel->version, kernel->name, kernel->idea, refusal);
       if (!refusal.ok()) continue;
-      for (const TileConfig& config : configs) {
-        add(kernel->version, kernel->name, kernel->idea, {}, to_string(config));
+      for (const std::string& config : configs) {
+        add(kernel->version, kernel->name, kernel->idea, {}, config);
       }
     }
     if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
@@ -454,12 +455,9 @@ class Run {
         return row.version == kernel->version && row.measurement.has_value();
       });
       if (best == rows.end()) continue;
-      for (const TileConfig& config : kernel->tuning->configs()) {
-        if (to_string(config) != best->variant) continue;
-        best->note += "; the best";
-        best_.push_back(
-            {best->version, group.problem.input_type, group.problem.shape, config, *best->tflops()});
-      }
+      best->note += "; the best";
+      best_.push_back(
+          {best->version, best->type, best->b_layout, best->shape, best->variant, *best->tflops()});
     }
   }
 
@@ -492,6 +490,7 @@ class Run {
       if (is_of_row(i) && i != *kept && verdicts[i].verdict == Verdict::Wrong)
         row->note += "; WRONG: " + note(i);
     }
+    row->variant = contestants[*kept].variant;
   }
 
   void print(std::span<const ResultRow> rows) {
@@ -514,11 +513,6 @@ class Run {
   std::vector<ResultRow> rows_;
   bool kernel_crashed_ = false;  // or hung
 };
-
-/// What a refusal found, without its advice.
-std::string finding_of(const Status& refusal) {
-  return refusal.message().substr(0, refusal.message().find("; "));
-}
 
 int report(const Status& error, Progress& progress) {
   progress.note("matmul: " + one_line(error.message()));
@@ -567,6 +561,12 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
   Options options;
   if (const Status parsed = parse_options(argc, argv, platform.kernels(), &options); !parsed.ok())
     return fail(parsed);
+  if (options.action == Options::Action::Explain) {
+    for (const Status& outcome : {explain(options, platform, out), flush(out)}) {
+      if (!outcome.ok()) return fail(outcome);
+    }
+    return kExitOk;
+  }
   if (options.action != Options::Action::Run) {
     const bool list = options.action == Options::Action::List;
     out << (list ? list_text(platform.kernels(), platform.has_cutlass()) : options.text);

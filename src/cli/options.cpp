@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <limits>
 #include <random>
@@ -30,7 +31,9 @@ speed of light on this GPU at this moment; all is everything. 0 and ceiling are
 always measured too, for the percentages, and with versions of ampere cutlass,
 where the program was built with it: the best of a handful of CUTLASS 2.x
 configurations for sm_80. tune measures every configuration of kernels that
-have several, such as ampere.6, and names the best.
+have several, such as ampere.6, or of best those with the smallest estimated
+times, and names the fastest. explain says what best would run at each shape,
+and why; without a GPU, on the emulated one, with as many SMs as an H200 has.
 
 Method on a GPU: every version is first verified against an fp64 product. Then
 all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
@@ -61,6 +64,7 @@ struct RawOptions {
   std::vector<std::string> suites;
   std::string mode = "burst";
   std::string type;
+  std::string b_layout;
   std::string data = "normal";
   std::string rounds = "7";
   std::string seed;
@@ -74,6 +78,11 @@ struct RawOptions {
 };
 
 constexpr std::string_view kTune = "tune";
+constexpr std::string_view kExplain = "explain";
+
+// What explain takes.
+constexpr std::array<std::string_view, 6> kExplainOptions = {"--size", "--shape", "--suite",
+                                                             "--type", "--b",     "--device"};
 
 // Given twice, see check_values.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -81,9 +90,9 @@ constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
 void declare(CLI::App& app, RawOptions& raw) {
   app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
-  app.add_option(
-         "kernel_version", raw.versions,
-         "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling, cutlass; tune before\nversions")
+  app.add_option("kernel_version", raw.versions,
+                 "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling, cutlass; tune "
+                 "before\nversions; explain")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
@@ -93,7 +102,7 @@ void declare(CLI::App& app, RawOptions& raw) {
       "--size", "N", raw.sizes,
       "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
-  add_repeatable("--suite", "NAME", raw.suites, "shapes: squares, llm or ragged; repeatable");
+  add_repeatable("--suite", "NAME", raw.suites, "shapes: squares, llm, ragged or library;\nrepeatable");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
@@ -102,6 +111,8 @@ void declare(CLI::App& app, RawOptions& raw) {
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
   add("--type", "NAME", raw.type,
       "of A, B and D: bf16, fp16 or fp32 (default: each\nkernel's own, bf16 or, of simt, fp32)");
+  add("--b", "NAME", raw.b_layout,
+      "how B lies in memory: row, [K, N], or col, [N, K]\n(default: each kernel's own; col, of fp32 row)");
   add("--data", "NAME", raw.data,
       "what A and B hold: normal (default), uniform or\n"
       "integers (-1, 0 and 1), which run faster; on the\n"
@@ -308,6 +319,19 @@ Status check_tunable(std::span<const KernelInfo> kernels, const Options& options
   return {};
 }
 
+/// What is left to say of `matmul explain` once that was typed alone.
+Status read_explain(const CLI::App& app, Options* options) {
+  for (const CLI::Option* option : named_options(app)) {
+    const auto* const found = std::find(kExplainOptions.begin(), kExplainOptions.end(), option->get_name());
+    if (option->count() == 0 || found != kExplainOptions.end()) continue;
+    return invalid_argument(fmt::format("{} was given together with explain, which takes {}; leave {} out",
+                                        option->get_name(), fmt::join(kExplainOptions, ", "),
+                                        option->get_name()));
+  }
+  options->action = Options::Action::Explain;
+  return {};
+}
+
 Status read_versions(const CLI::App& app, const std::vector<std::string>& versions,
                      std::span<const KernelInfo> kernels, Options* options) {
   if (versions.empty()) {
@@ -324,6 +348,7 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
     options->action = Options::Action::List;
     return {};
   }
+  if (versions.front() == kExplain && versions.size() == 1) return read_explain(app, options);
   Selection selection(kernels);
   for (const std::string& version : versions) {
     if (version == kTune && &version == &versions.front()) {
@@ -332,6 +357,11 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
     }
     if (version == "list") {
       return invalid_argument("list was given together with versions to run; type `matmul list` alone");
+    }
+    if (version == kExplain) {
+      return invalid_argument(
+          "explain was given together with versions, but is about best alone; type `matmul explain` and "
+          "shapes");
     }
     HG_RETURN_IF_ERROR(selection.add(version));
   }
@@ -399,6 +429,14 @@ Status read_type(const std::string& name, std::optional<DataType>* type) {
       fmt::format("--type got '{}', but the types are bf16, fp16 and fp32; type one of these", name));
 }
 
+Status read_b_layout(const std::string& name, std::optional<Layout>* layout) {
+  if (name.empty()) return {};
+  *layout = layout_of_name(name);
+  if (*layout) return {};
+  return invalid_argument(
+      fmt::format("--b got '{}', but the layouts are row and col; type one of these", name));
+}
+
 Status read_data(const std::string& name, Options* options) {
   options->data_name = name;
   if (name == "normal") {
@@ -464,6 +502,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   HG_RETURN_IF_ERROR(read_shapes(raw, &options->shapes));
   HG_RETURN_IF_ERROR(read_mode(raw.mode, &options->modes));
   HG_RETURN_IF_ERROR(read_type(raw.type, &options->type));
+  HG_RETURN_IF_ERROR(read_b_layout(raw.b_layout, &options->b_layout));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
   HG_RETURN_IF_ERROR(read_numbers(raw, options));
   options->verify = !raw.no_verify;

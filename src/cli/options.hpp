@@ -20,6 +20,7 @@ struct Options {
   enum class Action {
     Run,
     List,      ///< show the versions there are
+    Explain,   ///< show what the library chooses for `shapes`
     ShowText,  ///< show `text`: help or version
   };
   /// What the kernels run on.
@@ -35,7 +36,8 @@ struct Options {
   Device device = Device::Any;
   std::vector<GemmShape> shapes;  ///< in the order given, each once; empty: the device's own
   std::vector<Mode> modes;
-  std::optional<DataType> type;  ///< of A, B and D; empty: each kernel's own
+  std::optional<DataType> type;    ///< of A, B and D; empty: each kernel's own
+  std::optional<Layout> b_layout;  ///< likewise
   DataKind data = DataKind::Normal;
   std::string data_name;
   bool data_given = false;

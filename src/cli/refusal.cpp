@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,11 @@ std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
     return fmt::format("type K = {} or {}", below, below + kTmaAlignmentElems);
   }
   if (takes(kernel, problem, {64, 64, 64})) return "type a smaller --shape";
+  GemmProblem own_layout = problem;
+  own_layout.b_layout = canonical_problem(kernel, problem.shape, problem.input_type, std::nullopt).b_layout;
+  if (own_layout.b_layout != problem.b_layout && takes(kernel, own_layout, problem.shape)) {
+    return fmt::format("leave out --b, or the version; {} is its own layout", to_string(own_layout.b_layout));
+  }
   return fmt::format("leave out --type, or the version; {} is its own type",
                      to_string(kernel.target.input_type));
 }
@@ -66,6 +72,10 @@ Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
       kernel.target.or_newer ? "" : " (H100, H200, GH200)", device.name, sm_text(device.compute_capability)));
 }
 
+std::string finding_of(const Status& refusal) {
+  return refusal.message().substr(0, refusal.message().find("; "));
+}
+
 Status cutlass_refusal(const GemmProblem& problem) {
   const Status refusal = check_cutlass_gemm(placeholder_args(problem));
   if (refusal.ok()) return {};
@@ -81,7 +91,7 @@ std::vector<GemmShape> shapes_or_default(const Options& options, DataType type) 
 Status check_any_can_run(const Options& options) {
   Status first;
   for (const KernelInfo* kernel : options.kernels) {
-    GemmProblem problem = canonical_problem(*kernel, {}, options.type);
+    GemmProblem problem = canonical_problem(*kernel, {}, options.type, options.b_layout);
     for (const GemmShape& shape : shapes_or_default(options, problem.input_type)) {
       problem.shape = shape;
       Status refusal = kernel_refusal(*kernel, problem);
@@ -95,7 +105,7 @@ Status check_any_can_run(const Options& options) {
 std::vector<KernelGroup> group_kernels(const Options& options) {
   std::vector<KernelGroup> groups;
   for (const KernelInfo* kernel : options.kernels) {
-    const GemmProblem problem = canonical_problem(*kernel, {}, options.type);
+    const GemmProblem problem = canonical_problem(*kernel, {}, options.type, options.b_layout);
     const auto known = std::find_if(groups.begin(), groups.end(), [&](const KernelGroup& group) {
       return same_operands(group.problem, problem);
     });
@@ -108,7 +118,11 @@ std::vector<KernelGroup> group_kernels(const Options& options) {
   if (groups.empty()) {
     const DataType type = options.type.value_or(DataType::BFloat16);
     const Layout layout = type == DataType::Float32 ? Layout::RowMajor : Layout::ColumnMajor;
-    groups.push_back({{.shape = {}, .input_type = type, .output_type = type, .b_layout = layout}, {}});
+    groups.push_back({{.shape = {},
+                       .input_type = type,
+                       .output_type = type,
+                       .b_layout = options.b_layout.value_or(layout)},
+                      {}});
   }
   return groups;
 }

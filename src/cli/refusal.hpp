@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "benchmark/device_info.hpp"
@@ -18,6 +19,9 @@ Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
 
 /// Ok, or why `kernel` cannot run on this GPU.
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);
+
+/// What a refusal found, without its advice.
+std::string finding_of(const Status& refusal);
 
 /// Ok, or why CUTLASS's configurations cannot take `problem`.
 Status cutlass_refusal(const GemmProblem& problem);

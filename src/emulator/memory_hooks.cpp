@@ -198,6 +198,10 @@ void __ubsan_handle_type_mismatch_v1(void* access, void* pointer) {
                                            pointer, __builtin_return_address(0));
 }
 // Of std::shared_ptr and the like on the host's side of a kernel's file: kernels have no atomics.
+// The guard of a function's static variable.
+std::uint8_t __tsan_atomic8_load(const volatile void* flag, int) {
+  return __atomic_load_n(static_cast<const volatile std::uint8_t*>(flag), __ATOMIC_ACQUIRE);
+}
 std::int32_t __tsan_atomic32_fetch_add(volatile void* counter, std::int32_t value, int) {
   return __atomic_fetch_add(static_cast<volatile std::int32_t*>(counter), value, __ATOMIC_SEQ_CST);
 }

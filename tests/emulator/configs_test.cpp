@@ -12,6 +12,7 @@
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
 #include "tests/ladder_problems.hpp"
+#include "tile_config_name.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -60,7 +61,7 @@ TEST(Configs, ThatNeedMoreSharedMemoryThanThereIsSayHowMuch) {
   EmulatedGemm gemm({{.shape = {17, 40, 72}}});
   const auto launch = [&](EmulatedCapability gpu, const TileConfig& config) {
     configure({.seed = 1, .compute_capability = gpu});
-    return kernel_of("ampere.6").tuning->launch(config, gemm.args(), nullptr);
+    return kernel_of("ampere.6").tuning->launch(to_string(config), gemm.args(), nullptr);
   };
   EXPECT_TRUE(launch({8, 6}, kLargeConfig).ok());
   EXPECT_EQ(gemm.fault(), "");
@@ -84,7 +85,7 @@ TEST(Configs, AreForRowsThatAreAligned) {
   for (const auto& [offset, pitch_remainder] : {std::pair(1, 0), std::pair(2, 0), std::pair(0, 1)}) {
     EmulatedGemm gemm(
         {.problem = {.shape = {17, 40, 72}}, .offset = offset, .pitch_remainder = pitch_remainder});
-    const Status status = kernel_of("ampere.6").tuning->launch(kLargeConfig, gemm.args(), nullptr);
+    const Status status = kernel_of("ampere.6").tuning->launch(to_string(kLargeConfig), gemm.args(), nullptr);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
     EXPECT_THAT(status.message(), HasSubstr("rows of A and B that start 16-byte aligned"));
   }
@@ -98,15 +99,73 @@ TEST(Configs, TakeNoMoreThanTheirVersion) {
     GemmArgs args = gemm.args();
     args.b_layout = args.b_layout == Layout::RowMajor ? Layout::ColumnMajor : Layout::RowMajor;
     args.ldb = 128;
-    EXPECT_EQ(kernel.tuning->launch(kernel.tuning->configs()[0], args, nullptr).code(),
+    EXPECT_EQ(kernel.tuning->launch(kernel.tuning->configs({})[0], args, nullptr).code(),
               StatusCode::Unsupported)
         << version;
     args = gemm.args();
     args.d = nullptr;
-    EXPECT_EQ(kernel.tuning->launch(kernel.tuning->configs()[0], args, nullptr).code(),
+    EXPECT_EQ(kernel.tuning->launch(kernel.tuning->configs({})[0], args, nullptr).code(),
               StatusCode::InvalidArgument)
         << version;
   }
+}
+
+// What `matmul tune best` measures, and --config then asks for by name.
+TEST(Configs, OfTheLibraryAreThoseThatItRanksFirst) {
+  const KernelInfo& best = kernel_of("best");
+  EmulatedGemm gemm({{.shape = {200, 264, 200}}});
+  configure({.seed = 1, .sms = 4});
+  const std::vector<std::string> configs = best.tuning->configs(gemm.args());
+  ASSERT_EQ(configs.size(), 16U);
+  KernelChoice choice;
+  const Status chosen = best.choose(gemm.args(), &choice);
+  ASSERT_TRUE(chosen.ok()) << chosen.message();
+  EXPECT_EQ(choice.config, configs.front());
+  EXPECT_THAT(choice.explanation, HasSubstr(configs.front()));
+  for (const std::string& config : {configs.front(), configs.back()}) {
+    SCOPED_TRACE(config);
+    EXPECT_TRUE(best.tuning->has_config(config));
+    gemm.poison();
+    const Status status = best.tuning->launch(config, gemm.args(), nullptr);
+    ASSERT_TRUE(status.ok()) << status.message() << last_report();
+    EXPECT_EQ(gemm.fault(), "");
+  }
+}
+
+// By the estimates several CTAs would share K, in clusters for which there are too few SMs.
+TEST(Best, TakesAClusterForWhichTheGpuHasSms) {
+  const KernelInfo& best = kernel_of("best");
+  EmulatedGemm gemm({{.shape = {65, 72, 712}}});
+  for (const int sms : {1, 2, 4}) {
+    SCOPED_TRACE(sms);
+    configure({.seed = 1, .sms = sms});
+    KernelChoice choice;
+    ASSERT_TRUE(best.choose(gemm.args(), &choice).ok());
+    EXPECT_THAT(choice.config, testing::StartsWith("wgmma_"));
+    EXPECT_EQ(choice.config, best.tuning->configs(gemm.args()).front());
+    gemm.poison();
+    const Status status = best.launch(gemm.args(), nullptr);
+    ASSERT_TRUE(status.ok()) << status.message() << last_report();
+    EXPECT_EQ(gemm.fault(), "");
+  }
+}
+
+// A plan is for a GPU: the one that is kept must not be run on another.
+TEST(Best, PlansAnewForAnotherGpu) {
+  const KernelInfo& best = kernel_of("best");
+  EmulatedGemm gemm({{.shape = {17, 40, 72}}});
+  KernelChoice choice;
+  configure({.seed = 1});
+  ASSERT_TRUE(best.choose(gemm.args(), &choice).ok());
+  EXPECT_THAT(choice.config, testing::StartsWith("wgmma_"));
+  configure({.seed = 1, .compute_capability = {8, 0}});
+  ASSERT_TRUE(best.choose(gemm.args(), &choice).ok());
+  EXPECT_THAT(choice.config, testing::StartsWith("mma_"));
+  ASSERT_TRUE(best.launch(gemm.args(), nullptr).ok());
+  EXPECT_EQ(gemm.fault(), "");
+  configure({.seed = 1, .compute_capability = {7, 5}});
+  EXPECT_EQ(best.launch(gemm.args(), nullptr).code(), StatusCode::Unsupported);
+  EXPECT_THAT(best.tuning->configs(gemm.args()), testing::IsEmpty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a kernel of the ladder with one deliberate mistake, which the emulator must find.
+"""Writes a kernel of the ladder, or of the library, with one deliberate mistake, which the emulator must find.
 
 usage: make_mutant.py SOURCE_ROOT OUTPUT_FOLDER NAME
        make_mutant.py --list
@@ -35,6 +35,9 @@ SIMT_V7 = "src/kernels/simt/v7_warp_tiling.cu"
 SIMT_V8 = "src/kernels/simt/v8_cp_async.cu"
 SIMT_GEMM = "src/kernels/simt/simt_gemm.cuh"
 
+LIBRARY = "tests/emulator/library/wgmma_few_tiles.cu"
+WGMMA_GEMM = "src/library/wgmma_gemm.cuh"
+
 EPILOGUE = "include/hopper_gemm/epilogue.cuh"
 PIPELINE = "include/hopper_gemm/pipeline.cuh"
 PIPELINE_STATE = "include/hopper_gemm/pipeline_state.hpp"
@@ -61,6 +64,9 @@ FENCE_AND_SYNC = """          fence_proxy_async_shared_cta();
 """
 STAGE = "          stage_fragment_swizzled<Config::kStoreN>(accum + n / 2, staging, lane);\n"
 WAIT_FOR_STAGING = "          if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
+K_MAJOR_STRIDE = """kIgnoredLeadingByteOffset = 16;
+  constexpr cuda::std::uint32_t kEightRowsBytes = 8 * 128;"""
+K_MAJOR_SWIZZLE = "kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle::B128);"
 REGISTERS_FIT = """  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                 (1 + kNumConsumers) * kEntryRegisters);
 """
@@ -114,6 +120,20 @@ SIMT_TILES_READ = """    // All threads have read the tiles before the next ones
     __syncthreads();
 """
 SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElems == 0;"
+LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
+LIBRARY_SUMS_BARRIER = """  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  const int pieces ="""
+LIBRARY_PRODUCERS_BARRIER = """        __syncwarp();
+        barrier_cluster_arrive();
+        barrier_cluster_wait();
+"""
+LIBRARY_DRAIN = "if (Config::kClusterSize > 1 || split > 1) {"
+LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
+LIBRARY_CONSUMERS_BARRIER = "    ptx::barrier_sync(kConsumersBarrier, Config::kNumConsumerThreads);\n"
+LIBRARY_SLICE = "load(span * kSpan + first, line0 + span * kSpan, k + first);"
+LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
+LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
 MUTANTS = {
@@ -220,11 +240,11 @@ MUTANTS = {
         (SMEM_DESCRIPTOR, "kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle",
          "kEightRowsBytes, kIgnoredLeadingByteOffset, Swizzle")]),
     "descriptor_stride_of_half_a_row": (V11, [
-        (SMEM_DESCRIPTOR, "kEightRowsBytes = 8 * 128;", "kEightRowsBytes = 8 * 64;")]),
+        (SMEM_DESCRIPTOR, K_MAJOR_STRIDE, K_MAJOR_STRIDE.replace("8 * 128", "8 * 64"))]),
     "descriptor_without_swizzle": (V11, [
-        (SMEM_DESCRIPTOR, "kEightRowsBytes, Swizzle::B128);", "kEightRowsBytes, Swizzle::None);")]),
+        (SMEM_DESCRIPTOR, K_MAJOR_SWIZZLE, K_MAJOR_SWIZZLE.replace("B128", "None"))]),
     "descriptor_with_another_swizzle": (V11, [
-        (SMEM_DESCRIPTOR, "kEightRowsBytes, Swizzle::B128);", "kEightRowsBytes, Swizzle::B64);")]),
+        (SMEM_DESCRIPTOR, K_MAJOR_SWIZZLE, K_MAJOR_SWIZZLE.replace("B128", "B64"))]),
     "descriptor_of_the_next_stage": (V11, [
         (V11, "advance_smem_desc(first_desc_b, state.stage *",
          "advance_smem_desc(first_desc_b, (state.stage + 1) % Config::kNumStages *")]),
@@ -355,8 +375,8 @@ MUTANTS = {
     "ampere_v6_stores_behind_the_last_column": (AMPERE_V6, [
         (MMA_EPILOGUE, "if (2 * i + 1 < valid)", "if (2 * i < valid)")]),
     "ampere_v6_vectors_whatever_the_address": (AMPERE_V6, [
-        (MMA_EPILOGUE, "return reinterpret_cast<cuda::std::uintptr_t>(pointer) % 16 == 0 && ",
-         "return pointer != nullptr && ")]),
+        (MMA_EPILOGUE, "return reinterpret_cast<cuda::std::uintptr_t>(matrix) % 16 == 0 && ",
+         "return matrix != nullptr && ")]),
     "ampere_v6_vectors_whatever_the_pitch": (AMPERE_V6, [
         (MMA_EPILOGUE, "% 16 == 0 && leading_dimension % kVectorElems == 0;", "% 16 == 0 && leading_dimension > 0;")]),
     "ampere_v6_reads_c_where_beta_is_0": (AMPERE_V6, [
@@ -400,11 +420,42 @@ MUTANTS = {
     "simt_v6_vectors_whatever_the_address": (SIMT_V6, [
         (SIMT_GEMM, "std::bit_cast<std::uintptr_t>(matrix) % (kVectorElems * sizeof(float)) == 0 &&",
          "matrix != nullptr &&")]),
+
+    # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
+    "library_control": (LIBRARY, []),
+    "library_no_mbarrier_init_fence": (LIBRARY, [(WGMMA_GEMM, INIT_FENCE, "")]),
+    "library_release_before_the_wait": (LIBRARY, [
+        (WGMMA_GEMM, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
+         LIBRARY_RELEASE + "    wgmma_wait_group<1>();\n")]),
+    "library_slices_of_the_same_rows": (LIBRARY, [
+        (WGMMA_GEMM, LIBRARY_SLICE, LIBRARY_SLICE.replace("k + first", "k"))]),
+    "library_slices_to_the_same_place": (LIBRARY, [
+        (WGMMA_GEMM, LIBRARY_SLICE, LIBRARY_SLICE.replace("span * kSpan + first,", "span * kSpan,"))]),
+    "library_multicast_to_another_row": (LIBRARY, [
+        (WGMMA_GEMM, "(1 << rank_m) * ((1 <<", "(1 << (rank_m ^ 1)) * ((1 <<")]),
+    "library_no_proxy_fence": (LIBRARY, [
+        (WGMMA_GEMM, LIBRARY_FENCE, LIBRARY_FENCE.replace("    ptx::fence_proxy_async_shared_cta();\n", ""))]),
+    "library_staging_not_waited_for": (LIBRARY, [
+        (WGMMA_GEMM, LIBRARY_STAGING, LIBRARY_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
+    "library_exit_before_the_stores": (LIBRARY, [(WGMMA_GEMM, "    stores.drain();\n", "")]),
+    "library_store_over_the_last_chunk": (LIBRARY, [
+        (WGMMA_GEMM, LIBRARY_INTERIOR, LIBRARY_INTERIOR.replace("(params", "(true || params"))]),
+    "library_no_drain": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, "if (Config::kClusterSize < 1) {")]),
+    "library_no_drain_of_splits": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, "if (Config::kClusterSize > 1) {")]),
+    "library_sums_read_before_they_are_there": (LIBRARY, [
+        (WGMMA_GEMM, LIBRARY_SUMS_BARRIER, "  const int pieces ="),
+        (WGMMA_GEMM, LIBRARY_PRODUCERS_BARRIER, "")]),
+    "library_sums_over_stages_in_use": (LIBRARY, [(WGMMA_GEMM, LIBRARY_CONSUMERS_BARRIER, "")]),
+    "library_sums_of_one_cta_alone": (LIBRARY, [
+        (WGMMA_GEMM, "static_cast<unsigned>(rank)));", "static_cast<unsigned>(split_rank)));")]),
+    "library_split_forgets_the_longer_parts": (LIBRARY, [
+        (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
+         "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
 }
 
 
 def namespace_of(kernel):
-    """v11 for src/kernels/hopper/v11_stmatrix.cu, ampere::v2 for src/kernels/ampere/v2_cp_async.cu."""
+    """v11 for src/kernels/hopper/v11_stmatrix.cu, ampere::v2 for src/kernels/ampere/v2_cp_async.cu, library::wgmma."""
     path = pathlib.PurePath(kernel)
     version = path.name.split("_")[0]
     return version if path.parent.name == "hopper" else f"{path.parent.name}::{version}"

@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "emulated_gemm.hpp"
+#include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "hopper_gemm/status.hpp"
+#include "library/backend.hpp"
 #include "tests/ladder_problems.hpp"
+#include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -232,6 +235,32 @@ const Mutant kMutants[] = {
     {"simt_v6_vectors_whatever_the_address", {kMisalignedVector}},
 };
 
+constexpr char kWrongSum[] = "instead of";
+
+const Mutant kLibraryMutants[] = {
+    {"library_no_mbarrier_init_fence", {kInitNotFenced}},
+    {"library_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"library_slices_of_the_same_rows", {kWrongSum}},
+    {"library_slices_to_the_same_place", {"two TMA copies write to shared memory", kFilledTooEarly}},
+    {"library_multicast_to_another_row", {kWrongSum}},
+    {"library_no_proxy_fence", {kWriteNotFenced}},
+    {"library_staging_not_waited_for", {kStoredTooEarly}},
+    {"library_exit_before_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
+    {"library_store_over_the_last_chunk", {"wrote outside of D"}},
+    {"library_no_drain", {kEndNotOrdered}},
+    {"library_no_drain_of_splits", {kEndNotOrdered}},
+    {"library_sums_read_before_they_are_there",
+     {kRace, kNeverWritten,
+      "a thread reads shared memory at .* that a TMA copy has filled, and the thread has not waited"}},
+    {"library_sums_over_stages_in_use",
+     {"wgmma's [AB] reads shared memory at .* wrote without fence.proxy.async after it",
+      "a thread writes shared memory at .* that a(n unfinished wgmma may still read| wgmma of warpgroup .* "
+      "has read, "
+      "and no barrier after wgmma.wait_group)"}},
+    {"library_sums_of_one_cta_alone", {kWrongSum}},
+    {"library_split_forgets_the_longer_parts", {kWrongSum}},
+};
+
 // The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
 // stages.
 constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 257, 264}, {520, 776, 328}};
@@ -271,6 +300,30 @@ std::vector<LadderProblem> problems_of(std::string_view mutant) {
 constexpr std::uint64_t kSeeds = 5;
 constexpr int kSms = 2;
 
+/// What a mutant of the library's is run on.
+struct LibraryRun {
+  const char* config;
+  LibraryProblem problem;
+};
+
+/// Tiles that follow each other and are stored by TMA in part; layouts of which a cluster's CTAs share slices, and more
+/// blocks of K than stages; K that CTAs share.
+std::vector<LibraryRun> library_runs() {
+  using library::OperandMajor;
+  constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
+  const LibraryProblem along_mn{
+      .shape = {197, 136, 139}, .major_a = OperandMajor::MN, .major_b = OperandMajor::MN};
+  LibraryProblem long_k = along_mn;
+  long_k.shape.k = 15 * 64;
+  return {{"wgmma_128x128_s6_c1x1", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
+          {"wgmma_128x128_s6_c1x1", {.shape = {261, 264, 10 * 64}}},
+          {kSharesBoth, {.shape = {197, 136, 139}}},
+          {kSharesBoth, along_mn},
+          {kSharesBoth, long_k},
+          {"wgmma_128x128_s6_c1x1_k2", {.shape = {149, 136, 5 * 64}}},
+          {"wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}}};
+}
+
 class MutantLibrary {
  public:
   explicit MutantLibrary(const std::string& name)
@@ -301,6 +354,41 @@ class MutantLibrary {
   Launch* launch_ = nullptr;
 };
 
+class LibraryMutant {
+ public:
+  explicit LibraryMutant(const std::string& name)
+      : handle_(dlopen((std::string(HG_MUTANTS_FOLDER "/") + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ != nullptr) launch_ = reinterpret_cast<Launch*>(dlsym(handle_, "launch_library_mutant"));
+  }
+  LibraryMutant(const LibraryMutant&) = delete;
+  LibraryMutant& operator=(const LibraryMutant&) = delete;
+  // Never closed: fibers that a report has stopped still point into it.
+  ~LibraryMutant() = default;
+
+  bool loaded() const { return launch_ != nullptr; }
+
+  /// What is wrong with one run, or nothing.
+  std::string fault(std::uint64_t seed, const LibraryRun& run) const {
+    constexpr int kLibrarySms = 4;  // the largest cluster's
+    constexpr library::Device kDevice = {
+        .id = 0, .major = 9, .minor = 0, .sm_count = kLibrarySms, .max_shared_bytes = 227 << 10};
+    configure({.seed = seed, .sms = kLibrarySms, .trace_path = ""});
+    const LibraryGemm gemm(run.problem, emulated_memory());
+    const library::Problem problem = gemm.problem();
+    Status status;
+    launch_(&problem, &gemm.args(), &kDevice, run.config, &status);
+    if (*last_report() != '\0') return last_report();
+    if (!status.ok()) return status.message();
+    return gemm.fault();
+  }
+
+ private:
+  using Launch = void(const library::Problem*, const library::KernelArgs*, const library::Device*,
+                      const char*, Status*);
+  void* handle_;
+  Launch* launch_ = nullptr;
+};
+
 class Mutants : public testing::TestWithParam<Mutant> {};
 
 TEST_P(Mutants, IsFoundInEverySchedule) {
@@ -322,6 +410,38 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
 
 INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
                          [](const auto& param) { return std::string(param.param.name); });
+
+class LibraryMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(LibraryMutants, IsFoundInEverySchedule) {
+  const Mutant& mutant = GetParam();
+  const LibraryMutant library(mutant.name);
+  ASSERT_TRUE(library.loaded()) << dlerror();
+  std::vector<testing::Matcher<std::string>> patterns;
+  for (const char* const pattern : mutant.patterns) patterns.push_back(testing::ContainsRegex(pattern));
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    std::string fault;
+    for (const LibraryRun& run : library_runs()) {
+      fault = library.fault(seed, run);
+      if (!fault.empty()) break;
+    }
+    EXPECT_THAT(fault, testing::AnyOfArray(patterns)) << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Emulator, LibraryMutants, testing::ValuesIn(kLibraryMutants),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(LibraryMutantsControl, ThePlainKernelPasses) {
+  const LibraryMutant library("library_control");
+  ASSERT_TRUE(library.loaded()) << dlerror();
+  for (const LibraryRun& run : library_runs()) {
+    for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
+      ASSERT_EQ(library.fault(seed, run), "")
+          << run.config << " " << test_name(run.problem) << ", seed " << seed;
+    }
+  }
+}
 
 // The same machinery finds nothing where there is no mistake.
 TEST(MutantsControl, ThePlainKernelPasses) {
@@ -350,8 +470,9 @@ INSTANTIATE_TEST_SUITE_P(Emulator, MutantsControls, testing::Values("ampere_cont
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(MutantsTable, HoldsAllThatAreBuilt) {
-  std::vector<std::string> expected = {"control", "ampere_control", "simt_control"};
+  std::vector<std::string> expected = {"control", "ampere_control", "simt_control", "library_control"};
   for (const Mutant& mutant : kMutants) expected.emplace_back(mutant.name);
+  for (const Mutant& mutant : kLibraryMutants) expected.emplace_back(mutant.name);
   std::istringstream list(HG_MUTANTS);
   const std::vector<std::string> built{std::istream_iterator<std::string>(list), {}};
   EXPECT_THAT(built, testing::UnorderedElementsAreArray(expected));

@@ -51,7 +51,7 @@ std::vector<Agreement> agreements() {
   std::vector<Agreement> tests;
   for (std::size_t place = 0; place < all_kernels().size(); ++place) {
     const KernelInfo& kernel = all_kernels()[place];
-    if (kernel.version == "best") continue;  // it runs others
+    if (kernel.version == "best") continue;  // what it runs depends on the number of SMs
     const bool is_simt = is_of_ladder(kernel, "simt");
     // Of the simt ladder one that copies by itself and one by cp.async.
     if (is_simt && kernel.version != "simt.3" && kernel.version != "simt.8") continue;

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""d = relu(a @ b.T + bias) on arrays of PyTorch or CuPy, whichever is installed, checked against fp32 on the CPU.
+
+Exit status: 0 right, 1 wrong, 77 skipped, with the reason: there is neither, or no GPU.
+"""
+
+import sys
+
+import hopper_gemm
+
+M, N, K = 200, 120, 264
+SKIPPED = 77
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def with_torch(torch):
+    if not torch.cuda.is_available():
+        skip("PyTorch finds no GPU")
+    if torch.cuda.get_device_capability()[0] < 8:
+        skip("the GPU is older than compute capability 8.0")
+
+    def integers(*shape):
+        return torch.randint(-2, 3, shape, dtype=torch.float32)
+
+    a, b, bias = integers(M, K), integers(N, K), integers(N)
+    expected = torch.relu(a @ b.T + bias)
+    d = torch.empty(M, N, dtype=torch.float32, device="cuda")
+    a, b = (array.cuda().to(torch.bfloat16) for array in (a, b))
+
+    def scratch(size_bytes):
+        return torch.empty((size_bytes + 3) // 4, dtype=torch.float32, device="cuda")
+
+    def is_right():
+        return bool((d.cpu() == expected).all())
+
+    return a, b.T, d, bias.cuda(), scratch, torch.cuda.current_stream().cuda_stream, is_right
+
+
+def with_cupy(cupy):
+    try:
+        if int(cupy.cuda.Device().compute_capability) < 80:
+            skip("the GPU is older than compute capability 8.0")
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        skip(f"CuPy finds no GPU: {error}")
+    numpy = sys.modules["numpy"]
+    random = numpy.random.default_rng(1)
+
+    def integers(*shape):
+        return random.integers(-2, 3, shape).astype(numpy.float32)
+
+    a, b, bias = integers(M, K), integers(N, K), integers(N)
+    expected = numpy.maximum(a @ b.T + bias, 0)
+    d = cupy.empty((M, N), dtype=cupy.float32)
+    a, b = (cupy.asarray(array, dtype=cupy.float16) for array in (a, b))
+
+    def scratch(size_bytes):
+        return cupy.empty((size_bytes + 3) // 4, dtype=cupy.float32)
+
+    def is_right():
+        return bool((d.get() == expected).all())
+
+    return a, b.T, d, cupy.asarray(bias), scratch, cupy.cuda.get_current_stream().ptr, is_right
+
+
+def main():
+    try:
+        import torch
+    except ImportError:
+        try:
+            import cupy
+        except ImportError:
+            skip("neither PyTorch nor CuPy is installed")
+        a, b, d, bias, scratch, stream, is_right = with_cupy(cupy)
+    else:
+        a, b, d, bias, scratch, stream, is_right = with_torch(torch)
+
+    options = {"bias": bias, "activation": "relu"}
+    plan = hopper_gemm.plan_of(a, b, d, **options)
+    workspace = scratch(plan.workspace_bytes) if plan.workspace_bytes else None
+    hopper_gemm.gemm(a, b, d, workspace=workspace, stream=stream, **options)
+    right = is_right()
+    print(f"hopper-gemm {hopper_gemm.version()}, {plan.config}: {'right' if right else 'wrong'}")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,314 @@
+"""hopper-gemm from Python, for arrays of CuPy, PyTorch and whatever else speaks DLPack or __cuda_array_interface__.
+
+    import hopper_gemm
+    hopper_gemm.gemm(a, b, d, bias=bias, activation="gelu", stream=stream)
+
+Needs nothing but the library, libhopper_gemm.so: where the loader looks for libraries, or where the environment variable
+HOPPER_GEMM_LIBRARY says. The structs below are those of hopper_gemm/gemm.h, which says what the fields mean.
+"""
+
+import ctypes
+import functools
+import math
+import os
+import typing
+
+PACKED = -1
+DATA_TYPES = ("bf16", "fp16", "fp32")
+LAYOUTS = ("row_major", "column_major")
+BIASES = ("none", "per_row", "per_column")
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")
+STATUSES = ("ok", "invalid argument", "unsupported", "out of memory", "CUDA error", "internal error")
+
+
+class MatrixLayout(ctypes.Structure):
+    _fields_ = [
+        ("order", ctypes.c_int),
+        ("transposed", ctypes.c_int32),
+        ("leading_dimension", ctypes.c_int64),
+        ("batch_stride", ctypes.c_int64),
+        ("alignment_bytes", ctypes.c_int64),
+    ]
+
+
+class Descriptor(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("m", ctypes.c_int64),
+        ("n", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("batch_count", ctypes.c_int64),
+        ("input_type", ctypes.c_int),
+        ("output_type", ctypes.c_int),
+        ("a", MatrixLayout),
+        ("b", MatrixLayout),
+        ("c", MatrixLayout),
+        ("d", MatrixLayout),
+        ("bias", ctypes.c_int),
+        ("bias_type", ctypes.c_int),
+        ("bias_batch_stride", ctypes.c_int64),
+        ("activation", ctypes.c_int),
+    ]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("config", ctypes.c_char_p),
+        ("programmatic_dependent_launch", ctypes.c_int32),
+    ]
+
+
+class Operands(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("a", ctypes.c_void_p),
+        ("b", ctypes.c_void_p),
+        ("d", ctypes.c_void_p),
+        ("c", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("alpha", ctypes.c_float),
+        ("beta", ctypes.c_float),
+        ("workspace", ctypes.c_void_p),
+        ("workspace_bytes", ctypes.c_size_t),
+    ]
+
+
+class GemmError(RuntimeError):
+    """What the library refused, in its own words. status: one of STATUSES."""
+
+    def __init__(self, status, message):
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+@functools.lru_cache(maxsize=None)
+def library():
+    """The library, loaded when it is first needed. OSError: it is not found."""
+    lib = ctypes.CDLL(os.environ.get("HOPPER_GEMM_LIBRARY", "libhopper_gemm.so"))
+    plan, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+    signatures = {
+        "hgemm_plan_create": (ctypes.c_int, [ctypes.POINTER(plan), ctypes.POINTER(Descriptor), ctypes.POINTER(Options)]),
+        "hgemm_plan_destroy": (None, [plan]),
+        "hgemm_plan_run": (ctypes.c_int, [plan, ctypes.POINTER(Operands), ctypes.c_void_p]),
+        "hgemm_plan_workspace_bytes": (size, [plan]),
+        "hgemm_plan_config": (size, [plan, text, size]),
+        "hgemm_plan_explain": (size, [plan, text, size]),
+        "hgemm_last_error_message": (text, []),
+        "hgemm_version_string": (text, []),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+def version():
+    """The library's version, such as "1.2.3"."""
+    return library().hgemm_version_string().decode()
+
+
+def _check(status):
+    if status != 0:
+        raise GemmError(STATUSES[status], library().hgemm_last_error_message().decode())
+
+
+class Plan:
+    """A problem with the kernel that was chosen for it on the current device. May be run by several threads at a time.
+
+    a, b, c, d: a dictionary of MatrixLayout's fields each, as far as they are not the defaults; order is one of LAYOUTS.
+    """
+
+    def __init__(self, m, n, k, *, batch_count=1, input_type="bf16", output_type="bf16", a=None, b=None, c=None, d=None,
+                 bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", config="",
+                 programmatic_dependent_launch=False):
+        def layout(order="row_major", transposed=False, leading_dimension=PACKED, batch_stride=PACKED, alignment_bytes=16):
+            return MatrixLayout(LAYOUTS.index(order), transposed, leading_dimension, batch_stride, alignment_bytes)
+
+        descriptor = Descriptor(
+            ctypes.sizeof(Descriptor), m, n, k, batch_count, DATA_TYPES.index(input_type), DATA_TYPES.index(output_type),
+            *(layout(**(fields or {})) for fields in (a, b, c, d)),
+            BIASES.index(bias), DATA_TYPES.index(bias_type), bias_batch_stride, ACTIVATIONS.index(activation))
+        options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch)
+        self._plan = ctypes.c_void_p()
+        _check(library().hgemm_plan_create(ctypes.byref(self._plan), ctypes.byref(descriptor), ctypes.byref(options)))
+
+    def __del__(self):
+        if getattr(self, "_plan", None):
+            library().hgemm_plan_destroy(self._plan)
+
+    def run(self, a, b, d, *, c=None, bias=None, alpha=1.0, beta=0.0, workspace=None, workspace_bytes=0, stream=0):
+        """Enqueues the GEMM and returns. All operands are addresses on the GPU, stream is a cudaStream_t's."""
+        operands = Operands(ctypes.sizeof(Operands), a, b, d, c, bias, alpha, beta, workspace, workspace_bytes)
+        _check(library().hgemm_plan_run(self._plan, ctypes.byref(operands), stream))
+
+    @property
+    def workspace_bytes(self):
+        return library().hgemm_plan_workspace_bytes(self._plan)
+
+    @property
+    def config(self):
+        return self._text("hgemm_plan_config")
+
+    def explain(self):
+        return self._text("hgemm_plan_explain")
+
+    def _text(self, name):
+        function = getattr(library(), name)
+        buffer = ctypes.create_string_buffer(function(self._plan, None, 0) + 1)
+        function(self._plan, buffer, len(buffer))
+        return buffer.value.decode()
+
+
+class Array(typing.NamedTuple):
+    """What is to be known of an array on the GPU. Strides are in elements; device is None where nobody says."""
+
+    address: int
+    shape: tuple
+    strides: tuple
+    data_type: str
+    device: typing.Optional[int]
+
+    @property
+    def size_bytes(self):
+        """Of an array without gaps."""
+        return math.prod(self.shape) * (4 if self.data_type == "fp32" else 2)
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_DLPACK_CUDA = 2
+_DLPACK_TYPES = {(4, 16): "bf16", (2, 16): "fp16", (2, 32): "fp32"}
+_INTERFACE_TYPES = {"<f2": "fp16", "<f4": "fp32"}
+
+
+def _packed_strides(shape):
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 1, 0, -1):
+        strides[i - 1] = strides[i] * shape[i]
+    return tuple(strides)
+
+
+def _from_dlpack(array):
+    device_type, device = array.__dlpack_device__()
+    if device_type != _DLPACK_CUDA:
+        raise TypeError(f"an array on the GPU is needed, not one on DLPack's device type {device_type}")
+    # -1: it is the caller who orders the streams. The capsule goes at the end of this function; the array stays.
+    capsule = array.__dlpack__(stream=-1)
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = _DLTensor.from_address(get_pointer(capsule, b"dltensor"))
+    data_type = _DLPACK_TYPES.get((tensor.type_code, tensor.type_bits))
+    if data_type is None or tensor.type_lanes != 1:
+        raise TypeError(f"elements must be bf16, fp16 or fp32, not DLPack's type {tensor.type_code} of "
+                        f"{tensor.type_bits} bits")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _packed_strides(shape)
+    return Array((tensor.data or 0) + tensor.byte_offset, shape, strides, data_type, device)
+
+
+def _from_interface(interface):
+    data_type = _INTERFACE_TYPES.get(interface["typestr"])
+    if data_type is None:
+        raise TypeError(f"elements must be fp16 or fp32, not {interface['typestr']}; bf16 goes by DLPack alone")
+    shape = tuple(interface["shape"])
+    size = int(interface["typestr"][2:])
+    strides = interface.get("strides")
+    strides = _packed_strides(shape) if strides is None else tuple(stride // size for stride in strides)
+    return Array(interface["data"][0], shape, strides, data_type, None)
+
+
+def as_array(array):
+    """What DLPack, or else __cuda_array_interface__, says of an array on the GPU."""
+    if hasattr(array, "__dlpack__"):
+        return _from_dlpack(array)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _from_interface(array.__cuda_array_interface__)
+    raise TypeError(f"{type(array).__name__} has neither __dlpack__ nor __cuda_array_interface__")
+
+
+def _layout(name, array, batch_count):
+    """MatrixLayout's fields for a matrix or a batch of them."""
+    *batch, rows, cols = array.shape
+    row_stride, col_stride = array.strides[-2:]
+    if col_stride == 1 or cols == 1 and row_stride != 1:
+        order, line, pitch, lines = "row_major", cols, row_stride, rows
+    elif row_stride == 1 or rows == 1:
+        order, line, pitch, lines = "column_major", rows, col_stride, cols
+    else:
+        raise ValueError(f"{name} has strides {array.strides}: neither its rows nor its columns are contiguous")
+    return {
+        "order": order,
+        "leading_dimension": pitch if lines > 1 else max(pitch, line),
+        "batch_stride": array.strides[0] if batch and batch[0] == batch_count else 0,
+        "alignment_bytes": min(array.address & -array.address or 16, 16),
+    }
+
+
+# A plan is one of the device that is current when it is made, which is to be the arrays'.
+@functools.lru_cache(maxsize=256)
+def _plan(_device, arguments):
+    return Plan(**{name: dict(value) if isinstance(value, tuple) else value for name, value in arguments})
+
+
+def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", config=""):
+    """The plan that gemm() runs for such arrays, on the current device, which must be theirs. Made once and kept."""
+    arrays = {"a": as_array(a), "b": as_array(b), "d": as_array(d)}
+    if c is not None:
+        arrays["c"] = as_array(c)
+    for name, array in arrays.items():
+        if len(array.shape) not in (2, 3):
+            raise ValueError(f"{name} has {len(array.shape)} dimensions; 2, or 3 with a batch's first, are allowed")
+    *batch, m, n = arrays["d"].shape
+    k = arrays["a"].shape[-1]
+    batch_count = batch[0] if batch else 1
+    for name, rows, cols in (("a", m, k), ("b", k, n), ("c", m, n)):
+        array = arrays.get(name)
+        if array and (array.shape[-2:] != (rows, cols) or array.shape[:-2] not in ((), (1,), (batch_count,))):
+            raise ValueError(f"{name} has shape {array.shape}, which does not fit d's {arrays['d'].shape}")
+    if arrays["a"].data_type != arrays["b"].data_type or "c" in arrays and arrays["c"].data_type != arrays["d"].data_type:
+        raise TypeError("a and b must have one type, and c and d")
+    arguments = {
+        "m": m, "n": n, "k": k, "batch_count": batch_count, "input_type": arrays["a"].data_type,
+        "output_type": arrays["d"].data_type, "activation": activation, "config": config,
+    }
+    arguments.update((name, tuple(_layout(name, array, batch_count).items())) for name, array in arrays.items())
+    if bias is not None:
+        vector = as_array(bias)
+        length = m if bias_kind == "per_row" else n
+        if vector.shape != (length,) or length > 1 and vector.strides != (1,):
+            raise ValueError(f"bias has shape {vector.shape}; {length} contiguous elements are needed")
+        arguments.update(bias=bias_kind, bias_type=vector.data_type)
+    return _plan(arrays["d"].device, tuple(arguments.items()))
+
+
+def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", alpha=1.0, beta=0.0, workspace=None,
+         config="", stream=0):
+    """Enqueues d = activation(alpha * a @ b + beta * c + bias) on `stream`, the number of a cudaStream_t, and returns.
+
+    Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix
+    for all. Rows or columns are contiguous, with any pitch. workspace: an array of plan_of(...).workspace_bytes or more,
+    of any of the types, where that is not 0. All must live until the GEMM has run. ValueError, TypeError: arrays that do
+    not fit each other; GemmError: what the library refuses.
+    """
+    plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, config=config)
+    operands = {name: None if array is None else as_array(array).address
+                for name, array in (("a", a), ("b", b), ("d", d), ("c", c), ("bias", bias))}
+    if workspace is not None:
+        scratch = as_array(workspace)
+        operands.update(workspace=scratch.address, workspace_bytes=scratch.size_bytes)
+    plan.run(**operands, alpha=alpha, beta=beta, stream=stream)
+    return d

@@ -1,0 +1,151 @@
+/// The library: a GEMM of any shape, layout and alignment, with a fused epilogue, for GPUs from sm_80 on.
+///
+///   D = activation(alpha · op(A) · op(B) + beta · C + bias), accumulated in fp32, for each of batch_count problems.
+///
+/// Describe the problem, make a plan of it, run the plan as often as you like:
+///
+///   hopper_gemm::GemmDescriptor gemm;
+///   gemm.m = m, gemm.n = n, gemm.k = k;
+///   hopper_gemm::GemmPlan plan;
+///   if (const auto status = plan.create(gemm); !status.ok()) return fail(status.message());
+///
+///   hopper_gemm::GemmOperands operands;
+///   operands.a = a, operands.b = b, operands.d = d;
+///   if (const auto status = plan.run(operands, stream); !status.ok()) return fail(status.message());
+///
+/// C++17. The C interface is gemm.h.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "hopper_gemm/api.hpp"
+#include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/gemm_epilogue.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm {
+
+namespace library {
+class Plan;
+}
+
+/// As a leading dimension or a batch stride: without gaps.
+inline constexpr std::int64_t kPacked = -1;
+
+/// How a matrix lies in memory, and what is taken from it. A matrix of R rows and C columns, as it is stored, has
+/// lines of C elements where it is row-major, of R elements where it is column-major.
+struct MatrixLayout {
+  Layout order = Layout::RowMajor;
+  bool transposed = false;  ///< op(X) is the transpose of what is stored. Of A and B alone
+  /// Elements between the starts of consecutive lines, at least a line's length.
+  std::int64_t leading_dimension = kPacked;
+  /// Elements between the matrices of consecutive batches. Matrices may lie in each other's gaps, as heads of attention
+  /// do. 0: all batches share one, except of D, of which no two may have an element in common.
+  std::int64_t batch_stride = kPacked;
+  /// What all addresses that the plan will be run with are multiples of, in bytes: a power of two, the size of an
+  /// element at least. With less than 16, or a leading dimension or batch stride that is no multiple of 16 bytes, TMA
+  /// cannot move the matrix, and a slower kernel is chosen.
+  int alignment_bytes = 16;
+};
+
+/// A problem, without its operands.
+struct GemmDescriptor {
+  std::int64_t m = 0;            ///< rows of op(A), C and D: 0 to 2^31 - 257
+  std::int64_t n = 0;            ///< columns of op(B), C and D: the same
+  std::int64_t k = 0;            ///< columns of op(A), rows of op(B): the same; with 0 the product is 0
+  std::int64_t batch_count = 1;  ///< 0 to 2^31 - 1
+  DataType input_type = DataType::BFloat16;   ///< of A and B: bf16 or fp16
+  DataType output_type = DataType::BFloat16;  ///< of C and D
+  MatrixLayout a;
+  MatrixLayout b;
+  MatrixLayout c;  ///< order as D's, or no run may have a beta other than 0
+  MatrixLayout d;
+  Bias bias = Bias::None;                   ///< M elements without gaps PerRow, N PerColumn
+  DataType bias_type = DataType::BFloat16;  ///< any
+  std::int64_t bias_batch_stride = 0;       ///< elements, or kPacked; 0: all batches share one
+  Activation activation = Activation::None;
+};
+
+/// How a plan is to be made.
+struct GemmOptions {
+  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them, "wgmma" or "mma". Empty: what the
+  /// environment variable HGEMM_CONFIG names, and where that is not set what the library chooses.
+  std::string config;
+  /// The kernel may start while the one before it in the stream still runs, and waits for its end before it touches
+  /// memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"): its set-up is hidden.
+  /// Only on sm_90; elsewhere it changes nothing.
+  bool programmatic_dependent_launch = false;
+};
+
+/// The operands of one run: device pointers, aligned as the descriptor promises, the bias to its elements.
+///
+/// D and the workspace overlap neither each other nor what is read. D may be C itself, with the same leading dimension
+/// and batch stride. Two operands overlap where the ranges from their first byte to their last do, unless their lines are
+/// equally many bytes apart and lie side by side, as those of column slices of one matrix: so may D and A.
+struct GemmOperands {
+  const void* a = nullptr;  ///< not read, and may be null, where alpha or K is 0; the same holds for b
+  const void* b = nullptr;
+  void* d = nullptr;
+  const void* c = nullptr;     ///< not read, and may be null, where beta is 0
+  const void* bias = nullptr;  ///< null where there is none
+  float alpha = 1;
+  float beta = 0;
+  /// GemmPlan::workspace_bytes() of them or more, 16-byte aligned, of no other run's at the time.
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+/// A problem with the kernel and the configuration that were chosen for it on the device that was current.
+///
+/// A plan may be copied, which is cheap, and run by several threads on several streams at the same time.
+class HG_API GemmPlan {
+ public:
+  /// A plan of nothing, which refuses to run.
+  GemmPlan();
+  ~GemmPlan();
+  GemmPlan(const GemmPlan&) noexcept;
+  GemmPlan(GemmPlan&&) noexcept;
+  GemmPlan& operator=(const GemmPlan&) noexcept;
+  GemmPlan& operator=(GemmPlan&&) noexcept;
+
+  /// Makes this the plan of `descriptor` on the current device. The first plan on a device may run small kernels there
+  /// and wait for them. On failure the plan stays what it was.
+  ///
+  /// InvalidArgument: names the field that no GEMM can have, or the configuration that there is not.
+  /// Unsupported: no GPU, or one older than sm_80, a driver that is too old, inputs of fp32, operands that span 2^63 bytes
+  /// or more, a configuration that is not for this problem. CudaError: the runtime refused a call.
+  Status create(const GemmDescriptor& descriptor, const GemmOptions& options = {});
+
+  /// Enqueues the GEMM on `stream`, of the plan's device, and returns without waiting. Allocates nothing and uses no
+  /// other stream: it can be captured into a graph. Equal operands give equal bits on every run of a configuration.
+  ///
+  /// Where D has no elements it does nothing, whatever the operands.
+  ///
+  /// InvalidArgument: names the operand that is null, misaligned, too small or overlaps what it must not, or the plan is
+  /// one of nothing. Unsupported: the current device is not the plan's. CudaError: the launch was refused.
+  Status run(const GemmOperands& operands, cudaStream_t stream) const;
+
+  /// What run() needs of the caller, in bytes; often 0.
+  std::size_t workspace_bytes() const;
+
+  /// The chosen configuration's name, such as "wgmma_128x256_s4_c2x1"; empty of a plan of nothing, and where D has
+  /// no elements.
+  const std::string& config() const;
+
+  /// What was chosen and why: a few lines of text.
+  std::string explain() const;
+
+ private:
+  std::shared_ptr<const library::Plan> plan_;
+};
+
+/// A plan of `descriptor`, run once. For a problem that comes again, keep the plan: making one costs more than running.
+HG_API Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,
+                   const GemmOptions& options = {});
+
+}  // namespace hopper_gemm

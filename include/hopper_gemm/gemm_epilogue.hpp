@@ -1,0 +1,39 @@
+#pragma once
+
+#include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/int_types.hpp"
+
+namespace hopper_gemm {
+
+/// What is applied to every element last.
+///
+/// Gelu is x · Φ(x) with the error function, GeluTanh its approximation 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
+/// (Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415), Silu x / (1 + exp(-x)). Relu keeps NaN.
+enum class Activation { None, Relu, Gelu, GeluTanh, Silu };
+
+/// Which vector is added to the product: one element for every row of D, or for every column.
+enum class Bias { None, PerRow, PerColumn };
+
+/// What a kernel does with the sum of products of one element of D before it rounds it:
+/// D = activation(alpha · sum + beta · C + bias), all in fp32. Plain data: kernels take it by value.
+///
+/// C and D are row-major [M, N] matrices, one after the other at their batch strides (0: all the same one). Strides and
+/// leading dimensions are in elements. C is not read where beta is 0; it may be D.
+struct GemmEpilogue {
+  void* d = nullptr;
+  int64_t ldd = 0;
+  int64_t d_batch_stride = 0;
+  const void* c = nullptr;
+  int64_t ldc = 0;
+  int64_t c_batch_stride = 0;
+  const void* bias = nullptr;  ///< M or N elements of bias_type
+  int64_t bias_batch_stride = 0;
+  DataType output_type = DataType::BFloat16;  ///< of C and D
+  DataType bias_type = DataType::BFloat16;
+  Bias bias_kind = Bias::None;
+  Activation activation = Activation::None;
+  float alpha = 1;
+  float beta = 0;
+};
+
+}  // namespace hopper_gemm

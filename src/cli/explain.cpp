@@ -1,0 +1,84 @@
+#include "cli/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "benchmark/shapes.hpp"
+#include "cli/refusal.hpp"
+#include "emulator/emulator.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+constexpr std::string_view kVersion = "best";
+constexpr int kSmsOfAnH200 = 132;
+
+Status find_best(std::span<const KernelInfo> kernels, std::string_view device, const KernelInfo** best) {
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [](const KernelInfo& kernel) {
+    return kernel.version == kVersion && kernel.choose != nullptr;
+  });
+  if (found == kernels.end()) {
+    return unsupported(
+        fmt::format("explain is about version best, which this program has not compiled for "
+                    "the {}; type `matmul list` to see what there is",
+                    device));
+  }
+  *best = &*found;
+  return {};
+}
+
+Status write_choices(const Options& options, const KernelInfo& best, std::string_view device,
+                     std::ostream& out) {
+  out << fmt::format("device  {}\n", device);
+  GemmProblem problem = canonical_problem(best, {}, options.type, options.b_layout);
+  for (const GemmShape& shape : shapes_or_default(options, problem.input_type)) {
+    problem.shape = shape;
+    HG_RETURN_IF_ERROR(kernel_refusal(best, problem));
+    KernelChoice choice;
+    if (const Status status = best.choose(placeholder_args(problem), &choice); !status.ok()) {
+      return {status.code(), fmt::format("{}: {}", to_string(shape), status.message())};
+    }
+    out << fmt::format("\n{} {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
+                       to_string(problem.b_layout), choice.config);
+    std::istringstream lines(choice.explanation);
+    for (std::string line; std::getline(lines, line);) out << "    " << line << '\n';
+  }
+  return {};
+}
+
+/// Ok, or why the choice cannot be that for this machine's GPU.
+Status find_gpu(Platform& platform, const KernelInfo& best, DeviceInfo* device) {
+  HG_RETURN_IF_ERROR(platform.query_device(device));
+  return gpu_refusal(best, *device);
+}
+
+}  // namespace
+
+Status explain(const Options& options, Platform& platform, std::ostream& out) {
+  const KernelInfo* best = nullptr;
+  std::string reason = "as was asked for";
+  if (options.device != Options::Device::Emulator) {
+    HG_RETURN_IF_ERROR(find_best(platform.kernels(), "GPU", &best));
+    DeviceInfo device;
+    const Status found = find_gpu(platform, *best, &device);
+    if (found.ok()) {
+      return write_choices(options, *best, fmt::format("{}, {} SMs", device.name, device.sm_count), out);
+    }
+    if (options.device == Options::Device::Gpu) return found;
+    reason = "since " + finding_of(found);
+  }
+  HG_RETURN_IF_ERROR(find_best(platform.emulated_kernels(), "emulator", &best));
+  emulator::configure({.sms = kSmsOfAnH200});
+  return write_choices(options, *best,
+                       fmt::format("an emulated sm_90 GPU with the {} SMs of an H200, {}; a real one may run "
+                                   "fewer clusters at a time, and choose otherwise",
+                                   kSmsOfAnH200, reason),
+                       out);
+}
+
+}  // namespace hopper_gemm

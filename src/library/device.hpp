@@ -1,0 +1,14 @@
+#pragma once
+
+#include "hopper_gemm/status.hpp"
+#include "library/backend.hpp"
+
+namespace hopper_gemm::library {
+
+/// The GPU that is current for this thread. Unsupported: there is none that can be used.
+Status query_current_device(Device* device);
+
+/// Unsupported where the library has no code for the GPU.
+Status check_device(const Device& device);
+
+}  // namespace hopper_gemm::library

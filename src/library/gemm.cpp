@@ -1,0 +1,53 @@
+#include "hopper_gemm/gemm.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include "cuda_check.hpp"
+#include "library/backend.hpp"
+#include "library/device.hpp"
+#include "library/plan.hpp"
+
+namespace hopper_gemm {
+
+GemmPlan::GemmPlan() = default;
+GemmPlan::~GemmPlan() = default;
+GemmPlan::GemmPlan(const GemmPlan&) noexcept = default;
+GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
+GemmPlan& GemmPlan::operator=(const GemmPlan&) noexcept = default;
+GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
+
+Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& options) {
+  library::Device device{};
+  HG_RETURN_IF_ERROR(library::query_current_device(&device));
+  return library::Plan::create(descriptor, options, device, library::all_backends(), &plan_);
+}
+
+Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {
+  if (plan_ == nullptr)
+    return invalid_argument("the plan is empty: create() has not made it one of a problem");
+  int device = 0;
+  HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+  if (device != plan_->device_id()) {
+    return unsupported("the current device is " + std::to_string(device) +
+                       ", but the plan was made for device " + std::to_string(plan_->device_id()));
+  }
+  return plan_->run(operands, stream);
+}
+
+std::size_t GemmPlan::workspace_bytes() const { return plan_ == nullptr ? 0 : plan_->workspace_bytes(); }
+
+const std::string& GemmPlan::config() const {
+  static const std::string none;
+  return plan_ == nullptr ? none : plan_->config();
+}
+
+std::string GemmPlan::explain() const { return plan_ == nullptr ? "a plan of nothing\n" : plan_->explain(); }
+
+Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,
+            const GemmOptions& options) {
+  GemmPlan plan;
+  HG_RETURN_IF_ERROR(plan.create(descriptor, options));
+  return plan.run(operands, stream);
+}
+
+}  // namespace hopper_gemm

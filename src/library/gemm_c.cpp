@@ -1,0 +1,227 @@
+#include "hopper_gemm/gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "hopper_gemm/gemm.hpp"
+
+struct hgemm_plan {
+  hopper_gemm::GemmPlan plan;
+};
+
+namespace hopper_gemm {
+namespace {
+
+static_assert(static_cast<int>(DataType::BFloat16) == HGEMM_BF16 &&
+              static_cast<int>(DataType::Float16) == HGEMM_FP16 &&
+              static_cast<int>(DataType::Float32) == HGEMM_FP32);
+static_assert(static_cast<int>(Layout::RowMajor) == HGEMM_ROW_MAJOR &&
+              static_cast<int>(Layout::ColumnMajor) == HGEMM_COLUMN_MAJOR);
+static_assert(static_cast<int>(Bias::None) == HGEMM_BIAS_NONE &&
+              static_cast<int>(Bias::PerRow) == HGEMM_BIAS_PER_ROW &&
+              static_cast<int>(Bias::PerColumn) == HGEMM_BIAS_PER_COLUMN);
+static_assert(static_cast<int>(Activation::None) == HGEMM_ACTIVATION_NONE &&
+              static_cast<int>(Activation::Relu) == HGEMM_ACTIVATION_RELU &&
+              static_cast<int>(Activation::Gelu) == HGEMM_ACTIVATION_GELU &&
+              static_cast<int>(Activation::GeluTanh) == HGEMM_ACTIVATION_GELU_TANH &&
+              static_cast<int>(Activation::Silu) == HGEMM_ACTIVATION_SILU);
+static_assert(kPacked == HGEMM_PACKED);
+
+// Of a fixed size, since what ran out may be memory; a sentence that is longer is cut.
+thread_local std::array<char, 2048> last_error_message{};
+
+std::size_t copy_text(std::string_view text, char* buffer, std::size_t buffer_bytes) {
+  if (buffer != nullptr && buffer_bytes > 0) {
+    const std::size_t length = std::min(text.size(), buffer_bytes - 1);
+    std::memcpy(buffer, text.data(), length);
+    buffer[length] = '\0';
+  }
+  return text.size();
+}
+
+hgemm_status_t report(hgemm_status_t status, std::string_view message) {
+  copy_text(message, last_error_message.data(), last_error_message.size());
+  return status;
+}
+
+hgemm_status_t report(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::Ok: last_error_message[0] = '\0'; return HGEMM_OK;
+    case StatusCode::InvalidArgument: return report(HGEMM_INVALID_ARGUMENT, status.message());
+    case StatusCode::Unsupported: return report(HGEMM_UNSUPPORTED, status.message());
+    case StatusCode::OutOfMemory: return report(HGEMM_OUT_OF_MEMORY, status.message());
+    case StatusCode::CudaError: return report(HGEMM_CUDA_ERROR, status.message());
+    case StatusCode::Timeout: break;
+  }
+  return report(HGEMM_INTERNAL_ERROR, status.message());
+}
+
+// No exception leaves: C could not catch it.
+template <typename Function>
+hgemm_status_t guarded(Function function) noexcept {
+  try {
+    return report(function());
+  } catch (const std::bad_alloc&) {
+    return report(HGEMM_OUT_OF_MEMORY, "the host is out of memory");
+  } catch (const std::exception& exception) {
+    return report(HGEMM_INTERNAL_ERROR, exception.what());
+  } catch (...) {
+    return report(HGEMM_INTERNAL_ERROR, "an unknown exception");
+  }
+}
+
+// Null, or of a version of the library that this one does not know.
+template <typename Struct>
+Status check_struct(const char* name, const char* type, const Struct* value) {
+  if (value == nullptr) return invalid_argument(std::string(name) + " is null");
+  if (value->struct_bytes == sizeof(Struct)) return {};
+  return invalid_argument(
+      std::string(name) + "->struct_bytes is " + std::to_string(value->struct_bytes) + ", but a " + type +
+      " of this library has " + std::to_string(sizeof(Struct)) +
+      ": start from its initialiser, and use the header of library " HOPPER_GEMM_VERSION_STRING);
+}
+
+MatrixLayout from_c(const hgemm_matrix_layout_t& layout) {
+  MatrixLayout result;
+  result.order = static_cast<Layout>(layout.order);
+  result.transposed = layout.transposed != 0;
+  result.leading_dimension = layout.leading_dimension;
+  result.batch_stride = layout.batch_stride;
+  // What does not fit is no alignment either.
+  result.alignment_bytes =
+      std::in_range<int>(layout.alignment_bytes) ? static_cast<int>(layout.alignment_bytes) : 0;
+  return result;
+}
+
+GemmDescriptor from_c(const hgemm_descriptor_t& descriptor) {
+  GemmDescriptor result;
+  result.m = descriptor.m;
+  result.n = descriptor.n;
+  result.k = descriptor.k;
+  result.batch_count = descriptor.batch_count;
+  result.input_type = static_cast<DataType>(descriptor.input_type);
+  result.output_type = static_cast<DataType>(descriptor.output_type);
+  result.a = from_c(descriptor.a);
+  result.b = from_c(descriptor.b);
+  result.c = from_c(descriptor.c);
+  result.d = from_c(descriptor.d);
+  result.bias = static_cast<Bias>(descriptor.bias);
+  result.bias_type = static_cast<DataType>(descriptor.bias_type);
+  result.bias_batch_stride = descriptor.bias_batch_stride;
+  result.activation = static_cast<Activation>(descriptor.activation);
+  return result;
+}
+
+GemmOptions from_c(const hgemm_options_t& options) {
+  GemmOptions result;
+  if (options.config != nullptr) result.config = options.config;
+  result.programmatic_dependent_launch = options.programmatic_dependent_launch != 0;
+  return result;
+}
+
+GemmOperands from_c(const hgemm_operands_t& operands) {
+  GemmOperands result;
+  result.a = operands.a;
+  result.b = operands.b;
+  result.d = operands.d;
+  result.c = operands.c;
+  result.bias = operands.bias;
+  result.alpha = operands.alpha;
+  result.beta = operands.beta;
+  result.workspace = operands.workspace;
+  result.workspace_bytes = operands.workspace_bytes;
+  return result;
+}
+
+Status create(const hgemm_descriptor_t* descriptor, const hgemm_options_t* options, GemmPlan* plan) {
+  HG_RETURN_IF_ERROR(check_struct("descriptor", "hgemm_descriptor_t", descriptor));
+  if (options == nullptr) return plan->create(from_c(*descriptor));
+  HG_RETURN_IF_ERROR(check_struct("options", "hgemm_options_t", options));
+  return plan->create(from_c(*descriptor), from_c(*options));
+}
+
+Status run(const GemmPlan& plan, const hgemm_operands_t* operands, cudaStream_t stream) {
+  HG_RETURN_IF_ERROR(check_struct("operands", "hgemm_operands_t", operands));
+  return plan.run(from_c(*operands), stream);
+}
+
+}  // namespace
+}  // namespace hopper_gemm
+
+extern "C" {
+
+hgemm_status_t hgemm_plan_create(hgemm_plan_t** plan, const hgemm_descriptor_t* descriptor,
+                                 const hgemm_options_t* options) {
+  return hopper_gemm::guarded([&]() -> hopper_gemm::Status {
+    if (plan == nullptr) return hopper_gemm::invalid_argument("plan is null");
+    *plan = nullptr;
+    auto made = std::make_unique<hgemm_plan>();
+    HG_RETURN_IF_ERROR(hopper_gemm::create(descriptor, options, &made->plan));
+    *plan = made.release();
+    return {};
+  });
+}
+
+void hgemm_plan_destroy(hgemm_plan_t* plan) { delete plan; }
+
+hgemm_status_t hgemm_plan_run(const hgemm_plan_t* plan, const hgemm_operands_t* operands,
+                              cudaStream_t stream) {
+  return hopper_gemm::guarded([&] {
+    if (plan == nullptr) return hopper_gemm::invalid_argument("plan is null");
+    return hopper_gemm::run(plan->plan, operands, stream);
+  });
+}
+
+size_t hgemm_plan_workspace_bytes(const hgemm_plan_t* plan) {
+  return plan == nullptr ? 0 : plan->plan.workspace_bytes();
+}
+
+size_t hgemm_plan_config(const hgemm_plan_t* plan, char* buffer, size_t buffer_bytes) {
+  return hopper_gemm::copy_text(plan == nullptr ? std::string_view() : plan->plan.config(), buffer,
+                                buffer_bytes);
+}
+
+size_t hgemm_plan_explain(const hgemm_plan_t* plan, char* buffer, size_t buffer_bytes) {
+  try {
+    return hopper_gemm::copy_text(plan == nullptr ? std::string() : plan->plan.explain(), buffer,
+                                  buffer_bytes);
+  } catch (const std::exception&) {
+    return hopper_gemm::copy_text("", buffer, buffer_bytes);
+  }
+}
+
+hgemm_status_t hgemm_gemm(const hgemm_descriptor_t* descriptor, const hgemm_operands_t* operands,
+                          cudaStream_t stream, const hgemm_options_t* options) {
+  return hopper_gemm::guarded([&]() -> hopper_gemm::Status {
+    hopper_gemm::GemmPlan plan;
+    HG_RETURN_IF_ERROR(hopper_gemm::create(descriptor, options, &plan));
+    return hopper_gemm::run(plan, operands, stream);
+  });
+}
+
+const char* hgemm_status_string(hgemm_status_t status) {
+  switch (status) {
+    case HGEMM_OK: return "HGEMM_OK";
+    case HGEMM_INVALID_ARGUMENT: return "HGEMM_INVALID_ARGUMENT";
+    case HGEMM_UNSUPPORTED: return "HGEMM_UNSUPPORTED";
+    case HGEMM_OUT_OF_MEMORY: return "HGEMM_OUT_OF_MEMORY";
+    case HGEMM_CUDA_ERROR: return "HGEMM_CUDA_ERROR";
+    case HGEMM_INTERNAL_ERROR: return "HGEMM_INTERNAL_ERROR";
+  }
+  return "unknown status";
+}
+
+const char* hgemm_last_error_message(void) { return hopper_gemm::last_error_message.data(); }
+
+int hgemm_version(void) { return HOPPER_GEMM_VERSION; }
+
+const char* hgemm_version_string(void) { return HOPPER_GEMM_VERSION_STRING; }
+
+}  // extern "C"

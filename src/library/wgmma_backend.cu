@@ -1,0 +1,338 @@
+// The host's half of the wgmma back end: what it takes, and how it is launched. The kernel is in wgmma_gemm.cuh.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "cluster_placement.hpp"
+#include "hopper_gemm/tensor_map.hpp"
+#include "kernels/launch.hpp"
+#include "library/backend.hpp"
+#include "library/wgmma_choice.hpp"
+#include "library/wgmma_configs.hpp"
+#include "library/wgmma_gemm.cuh"
+#include "library/wgmma_tuned.hpp"
+
+namespace hopper_gemm::library {
+namespace wgmma {
+namespace {
+
+constexpr int kBlockK = 64;
+constexpr int kTmaAlignmentBytes = 16;
+constexpr int kInputBytes = 2;
+constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
+
+bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
+  return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
+}
+
+/// Why TMA cannot address an operand, or an empty string.
+std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
+                             int batch_count, int alignment_bytes, int elem_bytes) {
+  const std::string of = std::string(" of ") + name;
+  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is no multiple of 16 bytes";
+  if (!is_tma_pitch(leading_dimension, elem_bytes)) {
+    return "the leading dimension" + of + " is no multiple of 16 bytes below 2^40";
+  }
+  if (batch_count > 1 && batch_stride != 0 && !is_tma_pitch(batch_stride, elem_bytes)) {
+    return "the batch stride" + of + " is no multiple of 16 bytes below 2^40";
+  }
+  return "";
+}
+
+std::string fault_of_input(const char* name, const OperandArgs& operand, int alignment_bytes,
+                           int batch_count) {
+  return fault_of_operand(name, operand.leading_dimension, operand.batch_stride, batch_count, alignment_bytes,
+                          kInputBytes);
+}
+
+bool can_store_by_tma(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return fault_of_operand("D", epilogue.ldd, epilogue.d_batch_stride, problem.args.batch_count,
+                          problem.alignments.d, size_of(epilogue.output_type))
+      .empty();
+}
+
+/// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
+bool is_plain(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return can_store_by_tma(problem) && epilogue.output_type != DataType::Float32 &&
+         problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
+         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
+}
+
+Status can_implement(const Problem& problem, const Device& device) {
+  const KernelArgs& args = problem.args;
+  if (device.major != 9 || device.minor != 0) {
+    return unsupported("wgmma: the GPU is sm_" + std::to_string(device.major) + std::to_string(device.minor) +
+                       ", not sm_90");
+  }
+  if (args.shape.k == 0) return unsupported("wgmma: K is 0, and TMA has no empty tensors");
+  for (const std::string& fault : {fault_of_input("A", args.a, problem.alignments.a, args.batch_count),
+                                   fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
+    if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
+  }
+  // Of the smallest tile, and so the largest number; tiles are counted in 32 bits.
+  if (num_tiles(args.shape, 64, 64) * static_cast<double>(args.batch_count) * kMaxSplit >
+      std::numeric_limits<std::int32_t>::max()) {
+    return unsupported("wgmma: D has more tiles than a launch takes CTAs");
+  }
+  return check_tensor_map_support();
+}
+
+const Instance& instance_of(const Tile& tile) {
+  const auto is_it = [&](const Instance& instance) { return instance.tile == tile; };
+  const auto large = std::find_if(kLargeInstances.begin(), kLargeInstances.end(), is_it);
+  return large != kLargeInstances.end()
+             ? *large
+             : *std::find_if(kSmallInstances.begin(), kSmallInstances.end(), is_it);
+}
+
+/// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
+/// even one fits. Thread-safe.
+int active_clusters(const Device& device, const Choice& choice) {
+  static std::mutex mutex;
+  // An emulated GPU may get other SMs.
+  static std::map<std::tuple<int, int, std::string>, int> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace({device.id, device.sm_count, name_of(choice)}, 0);
+  if (is_new) {
+    const Instance& instance = instance_of(choice.tile);
+    int clusters = 0;
+    if (max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
+                            instance.smem_bytes, &clusters)
+            .ok()) {
+      entry->second = clusters;
+    }
+  }
+  return entry->second;
+}
+
+ActiveClusters active_clusters_of(const Device& device) {
+  return [device](const Choice& choice) { return active_clusters(device, choice); };
+}
+
+/// How an operand is cut into boxes: K-major one of all rows that a CTA loads, MN-major spans of 64 by the slice of K.
+std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int sharers) {
+  if (operand.major == OperandMajor::K) return {kBlockK, block_lines / sharers, 1};
+  return {64, kBlockK / sharers, 1};
+}
+
+Status encode(const char* name, TensorMapType type, const void* base, std::array<std::int64_t, 3> extents,
+              std::int64_t leading_dimension, std::int64_t batch_stride, const std::array<int, 3>& box,
+              TensorMap* tensor_map) {
+  const std::int64_t elem_bytes = type == TensorMapType::Fp32 ? 4 : 2;
+  // Of a single matrix no stride is used, but must be one that TMA could take.
+  const bool is_batched = extents[2] > 1 && batch_stride != 0;
+  if (!is_batched) extents[2] = 1;
+  const std::array<std::int64_t, 2> strides_bytes = {
+      leading_dimension * elem_bytes, is_batched ? batch_stride * elem_bytes : kTmaAlignmentBytes};
+  TensorMapSpec spec;
+  spec.type = type;
+  spec.base = base;
+  spec.extents_elems = extents;
+  spec.strides_bytes = strides_bytes;
+  spec.box_elems = box;
+  spec.swizzle = Swizzle::B128;
+  Status status = encode_tensor_map(spec, tensor_map);
+  if (status.ok()) return status;
+  return {status.code(), std::string(name) + ": " + status.message()};
+}
+
+TensorMapType tensor_map_type(DataType type) {
+  switch (type) {
+    case DataType::BFloat16: return TensorMapType::Bf16;
+    case DataType::Float16: return TensorMapType::Fp16;
+    case DataType::Float32: return TensorMapType::Fp32;
+  }
+  return TensorMapType::Bf16;
+}
+
+class PreparedWgmma final : public PreparedGemm {
+ public:
+  PreparedWgmma(const Problem& problem, const Device& device, const Estimate& chosen, std::string reason)
+      : choice_(chosen.choice),
+        instance_(instance_of(choice_.tile)),
+        config_(name_of(choice_)),
+        reason_(std::move(reason)),
+        programmatic_dependent_launch_(problem.programmatic_dependent_launch) {
+    const KernelArgs& args = problem.args;
+    const Tile& tile = choice_.tile;
+    const GemmShape shape = args.shape;
+    const int cluster_m = tile.block_m * tile.cluster_m;
+    const int cluster_n = tile.block_n * tile.cluster_n;
+    const TileGrid grid = make_tile_grid(shape, cluster_m, cluster_n);
+    const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(args.batch_count);
+    const int active = std::max(active_clusters(device, choice_), 1);
+    const bool is_persistent = choice_.split == 1;
+    const int workers = is_persistent ? even_waves(tiles, active) : static_cast<int>(tiles);
+    num_ctas_ = static_cast<unsigned>(workers) * static_cast<unsigned>(cluster_size(choice_));
+
+    params_.shape = shape;
+    params_.batch_count = args.batch_count;
+    params_.grid = grid;
+    params_.num_tiles = tiles;
+    params_.a_major = args.a.major;
+    params_.b_major = args.b.major;
+    params_.a_is_batched = args.a.batch_stride != 0;
+    params_.b_is_batched = args.b.batch_stride != 0;
+    params_.is_fp16 = args.input_type == DataType::Float16;
+    params_.stores_by_tma = can_store_by_tma(problem);
+    // The curve pays where a wave is followed by others, which find in L2 what it has left there.
+    params_.order = tiles > static_cast<std::uint32_t>(workers) ? TileOrder::Hilbert : TileOrder::Columns;
+    params_.split = choice_.split;
+    const int k_blocks = ceil_div(shape.k, kBlockK);
+    params_.k_blocks = k_blocks / choice_.split;
+    params_.longer_parts = k_blocks % choice_.split;
+    const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
+    params_.used_stages =
+        has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
+    is_plain_ = is_plain(problem);
+
+    std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
+    if (params_.order == TileOrder::Hilbert && cluster_size(tile) == 2 &&
+        workers <= ClusterPositions::kMaxClusters) {
+      positions_ = positions_by_gpc(known_cluster_placement(), workers);
+    }
+  }
+
+  Status launch(const KernelArgs& args, void*, cudaStream_t stream) const override {
+    const Tile& tile = choice_.tile;
+    const auto [m, n, k] = args.shape;
+    const auto encode_input = [&](const char* name, const OperandArgs& operand, int lines, int block_lines,
+                                  int sharers, TensorMap* tensor_map) {
+      const bool is_k_major = operand.major == OperandMajor::K;
+      return encode(name, tensor_map_type(args.input_type), operand.data,
+                    {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
+                    operand.leading_dimension, operand.batch_stride, box_of(operand, block_lines, sharers),
+                    tensor_map);
+    };
+    TensorMap tensor_map_a;
+    TensorMap tensor_map_b;
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, m, tile.block_m, tile.cluster_n, &tensor_map_a));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, n, tile.block_n, tile.cluster_m, &tensor_map_b));
+    Params params = params_;
+    params.epilogue = args.epilogue;
+    TensorMap tensor_map_d{};
+    if (params.stores_by_tma) {
+      const int box_n = kStoreBufferBytes / 16 / size_of(args.epilogue.output_type);
+      HG_RETURN_IF_ERROR(encode("D", tensor_map_type(args.epilogue.output_type), args.epilogue.d,
+                                {n, m, args.batch_count}, args.epilogue.ldd, args.epilogue.d_batch_stride,
+                                {box_n, 16, 1}, &tensor_map_d));
+    }
+
+    // Each attribute makes a launch take longer.
+    std::array<cudaLaunchAttribute, 2> attributes{};
+    unsigned num_attributes = 0;
+    if (cluster_size(choice_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(choice_));
+    if (programmatic_dependent_launch_) {
+      cudaLaunchAttribute& overlap = attributes[num_attributes++];
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
+    cudaLaunchConfig_t config =
+        launch_config(dim3(num_ctas_), num_threads(tile), instance_.smem_bytes, attributes.data());
+    config.numAttrs = num_attributes;
+    config.stream = stream;
+    const Kernel kernel = is_plain_ && args.epilogue.beta == 0 ? instance_.plain : instance_.general;
+    HG_RETURN_IF_CUDA_ERROR(
+        cudaLaunchKernelEx(&config, kernel, tensor_map_a, tensor_map_b, tensor_map_d, params, positions_));
+    return {};
+  }
+
+  std::size_t workspace_bytes() const override { return 0; }
+  const std::string& config() const override { return config_; }
+  std::string explain() const override { return reason_; }
+
+ private:
+  Choice choice_;
+  const Instance& instance_;
+  std::string config_;
+  std::string reason_;
+  bool programmatic_dependent_launch_;
+  unsigned num_ctas_;
+  bool is_plain_;  // with beta 0
+  Params params_{};
+  ClusterPositions positions_{};
+};
+
+std::string text_of(const Estimate& estimate) {
+  char time[32];
+  std::snprintf(time, sizeof time, "%.1f", estimate.time_us);
+  return name_of(estimate.choice) + ": " + time + " us, " + std::to_string(estimate.waves) +
+         (estimate.waves == 1 ? " wave" : " waves");
+}
+
+std::vector<std::string> configs() {
+  std::vector<std::string> names;
+  for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
+  return names;
+}
+
+Status prepare(const Problem& problem, const Device& device, const std::string& config,
+               std::unique_ptr<const PreparedGemm>* prepared) {
+  const std::vector<Estimate> estimates = ranked(problem.args, active_clusters_of(device));
+  const auto find = [&](std::string_view name) {
+    return std::find_if(estimates.begin(), estimates.end(),
+                        [&](const Estimate& estimate) { return name_of(estimate.choice) == name; });
+  };
+  auto chosen = estimates.begin();
+  std::string reason = "estimated to be the fastest";
+  const std::string_view tuned = tuned_config(problem.args, device);
+  if (!config.empty()) {
+    const std::vector<std::string> names = configs();
+    if (std::find(names.begin(), names.end(), config) == names.end()) {
+      return invalid_argument("there is no configuration " + config);
+    }
+    chosen = find(config);
+    reason = "asked for";
+  } else if (find(tuned) != estimates.end()) {
+    chosen = find(tuned);
+    reason = "measured as the fastest for this shape on an H200";
+  }
+  if (chosen == estimates.end()) {
+    return unsupported((config.empty() ? "the GPU" : config) +
+                       ": K has too few blocks of 64 for so many CTAs, or the GPU runs no such cluster");
+  }
+  const Instance& instance = instance_of(chosen->choice.tile);
+  for (const Kernel kernel : {instance.plain, instance.general}) {
+    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
+  }
+  constexpr std::ptrdiff_t kOthers = 3;
+  reason += "; estimates:\n  " + text_of(*chosen);
+  for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end();
+       ++other) {
+    if (other != chosen) reason += "\n  " + text_of(*other);
+  }
+  *prepared = std::make_unique<PreparedWgmma>(problem, device, *chosen, reason);
+  return {};
+}
+
+std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
+  std::vector<std::string> names;
+  for (const Estimate& estimate : ranked(problem.args, active_clusters_of(device))) {
+    names.push_back(name_of(estimate.choice));
+  }
+  return names;
+}
+
+}  // namespace
+}  // namespace wgmma
+
+const Backend& wgmma_backend() {
+  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs,
+                                       wgmma::ranked_configs};
+  return kBackend;
+}
+
+}  // namespace hopper_gemm::library

@@ -1,0 +1,599 @@
+// The library's kernel for sm_90: the last version of the Hopper ladder, of which it keeps pipeline, roles and stores,
+// for every operation that the library has.
+//
+// A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of CTAs that share
+// a tile's K are known when it runs: a branch that all threads take alike, outside of the loop over K, selects one of the
+// loops, of which there is one for each type and layout.
+//
+// Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
+// without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
+//
+// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and add up their sums through distributed
+// shared memory: without a workspace, a second kernel, or an order that depends on who comes first.
+
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+#include <ptx/cluster.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/griddepcontrol.cuh>
+#include <ptx/named_barrier.cuh>
+#include <ptx/setmaxnreg.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "hopper_gemm/cluster_positions.hpp"
+#include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/fragment_epilogue.cuh"
+#include "hopper_gemm/gemm_epilogue.hpp"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/pipeline.cuh"
+#include "hopper_gemm/smem_descriptor.hpp"
+#include "hopper_gemm/tensor_map_type.hpp"
+#include "hopper_gemm/tile_queue.cuh"
+#include "hopper_gemm/tile_scheduler.hpp"
+#include "library/kernel_args.hpp"
+#include "library/wgmma_tile.hpp"
+
+namespace hopper_gemm::library::wgmma {
+
+template <Tile kTile, EpilogueKind kEpilogueKind>
+struct Config {
+  static_assert(fault_of(kTile) == nullptr);
+  static constexpr bool kIsPlain = kEpilogueKind == EpilogueKind::Plain;
+  static constexpr int BLOCK_M = kTile.block_m;
+  static constexpr int BLOCK_N = kTile.block_n;
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int kWgmmaM = 64;
+  static constexpr int kWgmmaK = 16;
+  static constexpr int kNumStages = kTile.stages;
+  static constexpr int kClusterM = kTile.cluster_m;
+  static constexpr int kClusterN = kTile.cluster_n;
+  static constexpr int kClusterSize = cluster_size(kTile);
+  static constexpr bool kCanSplit = can_split(kTile);
+  static constexpr int kNumConsumers = kTile.consumers;
+  static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
+  static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
+  static constexpr int kNumThreads = num_threads(kTile);
+  static constexpr int kConsumerBlocks =
+      BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
+  static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
+  static constexpr int kStoreN = 64;      // columns of a 16-bit D that a store buffer holds
+  static constexpr int kRowBytes = 128;
+  static constexpr int kSpanElems = 64;  // of an MN-major tile's rows
+  static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
+  static constexpr int kStageBytesB = BLOCK_N * kRowBytes;
+  // An m64 block of A: 64 rows if K-major, and if MN-major a span of 64 columns by 64 rows.
+  static constexpr int kBlockBytesA = kWgmmaM * kRowBytes;
+  static constexpr int kSpanBytes = BLOCK_K * kRowBytes;
+  // With one consumer warpgroup, the launch leaves each thread as many registers as it can use.
+  static constexpr bool kMovesRegisters = kNumConsumers > 1;
+  static constexpr int kProducerRegisters = 40;
+  static constexpr int kConsumerRegisters = 232;
+  static_assert(!kMovesRegisters || kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                                        (1 + kNumConsumers) * (kRegistersPerSm / kNumThreads / 8 * 8));
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer thread read it
+  using Pipeline =
+      hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
+};
+
+template <typename Config>
+struct alignas(1024) SharedStorage {
+  // A stage of A: K-major [BLOCK_M, 64], or MN-major [BLOCK_M / 64][64, 64]; the same of B. 128B swizzle.
+  unsigned char a[Config::kNumStages][Config::kStageBytesA];
+  unsigned char b[Config::kNumStages][Config::kStageBytesB];
+  unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
+  typename Config::Pipeline pipeline;
+  typename Config::TileQueue tile_queue;
+
+  /// Where the CTAs of a tile leave their sums for each other, once all of them have multiplied: of each group of 8
+  /// columns the four floats of every consumer thread.
+  __device__ __forceinline__ float4* partial_sums() { return reinterpret_cast<float4*>(a); }
+  static_assert(!Config::kCanSplit || Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} <=
+                                          Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
+};
+
+// Named barriers.
+inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
+inline constexpr cuda::std::uint32_t kConsumersBarrier = 2;
+
+enum class TileOrder { Columns, Hilbert };
+
+/// What of a launch is no tensor map.
+struct Params {
+  GemmShape shape;
+  int batch_count;
+  // The last clusters may reach below or beside D: TMA fills in zeros there, and the CTA multiplies them all the same,
+  // since its peer needs its part of what they share.
+  TileGrid grid;                  ///< of cluster tiles, of one batch
+  cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
+  OperandMajor a_major;
+  OperandMajor b_major;
+  bool a_is_batched;  ///< or all batches share one
+  bool b_is_batched;
+  bool is_fp16;
+  bool stores_by_tma;
+  TileOrder order;
+  int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int k_blocks;      ///< of 64, of each of these
+  int longer_parts;  ///< how many of these have one more
+  int used_stages;   ///< the others need no barriers
+  GemmEpilogue epilogue;
+};
+
+/// A CTA's tile: the cluster's, and the CTA's place in it.
+template <typename Config>
+struct CtaTile {
+  int batch;
+  int m0;
+  int n0;
+
+  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, TileGrid grid_of_batch, int batch_count,
+                                     int rank_m, int rank_n) {
+    batch = batch_count == 1 ? 0 : cluster_tile.m / grid_of_batch.m;
+    const int tile_m = (cluster_tile.m - batch * grid_of_batch.m) * Config::kClusterM + rank_m;
+    const int tile_n = cluster_tile.n * Config::kClusterN + rank_n;
+    m0 = tile_m * Config::BLOCK_M;
+    n0 = tile_n * Config::BLOCK_N;
+  }
+};
+
+/// The cluster tile at a place of the order: batch after batch, m counting on through all of them.
+__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params, int leaf) {
+  const cuda::std::uint32_t tiles = params.grid.num_tiles();
+  const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
+  index -= batch * tiles;
+  TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, params.grid, leaf)
+                                                      : column_order(index, params.grid);
+  tile.m += static_cast<int>(batch) * params.grid.m;
+  return tile;
+}
+
+/// Loads one operand's part of a stage: kLines along M or N, of which each of kSharers CTAs brings its slice to all.
+template <int kLines, int kSharers>
+__device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMap* tensor_map,
+                                             OperandMajor major, int line0, int k, int batch, int slice,
+                                             cuda::std::uint16_t sharers, ptx::SmemAddr bar) {
+  constexpr int kSpan = 64;
+  constexpr int kRowBytes = 128;
+  const auto load = [&](int first_row, int column, int row) {
+    const ptx::SmemAddr destination = stage + static_cast<cuda::std::uint32_t>(first_row * kRowBytes);
+    if constexpr (kSharers == 1) {
+      ptx::cp_async_bulk_tensor_g2s(destination, tensor_map, {column, row, batch}, bar);
+    } else {
+      ptx::cp_async_bulk_tensor_g2s_multicast(destination, tensor_map, {column, row, batch}, bar, sharers);
+    }
+  };
+  if (major == OperandMajor::K) {
+    const int first = slice * (kLines / kSharers);
+    load(first, k, line0 + first);
+  } else {
+    const int first = slice * (kSpan / kSharers);
+#pragma unroll
+    for (int span = 0; span < kLines / kSpan; ++span) {
+      load(span * kSpan + first, line0 + span * kSpan, k + first);
+    }
+  }
+}
+
+/// A consumer warpgroup's product over `num_k_blocks` stages. accum: overwritten; of no stages, anything. Threads: the
+/// whole warpgroup, `thread` counting from its first.
+template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
+__device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                         SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
+                                         int num_k_blocks, int consumer, int thread) {
+  using namespace ptx;
+  const auto first_desc = [](Major major, const unsigned char* tile) {
+    const cuda::std::uint32_t address = smem_addr(tile).value;
+    return major == Major::K ? make_k_major_b128_desc(address)
+                             : make_mn_major_b128_desc(address, Config::kSpanBytes);
+  };
+  constexpr auto kStepBytes = [](Major major) {
+    return static_cast<cuda::std::uint32_t>(Config::kWgmmaK *
+                                            (major == Major::K ? int{sizeof(T)} : Config::kRowBytes));
+  };
+  const cuda::std::uint64_t first_desc_a =
+      first_desc(kMajorA, smem.a[0] + consumer * Config::kConsumerBlocks * Config::kBlockBytesA);
+  const cuda::std::uint64_t first_desc_b = first_desc(kMajorB, smem.b[0]);
+  typename Config::Pipeline::State previous;
+#pragma unroll
+  for (auto& block : accum) wgmma_fence_operand(block);
+  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * Config::kStageBytesA);
+    const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * Config::kStageBytesB);
+    smem.pipeline.consumer_wait(state);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < Config::BLOCK_K / Config::kWgmmaK; ++step) {
+      const auto desc_b = advance_smem_desc(stage_desc_b, step * kStepBytes(kMajorB));
+#pragma unroll
+      for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+        const auto desc_a =
+            advance_smem_desc(stage_desc_a, step * kStepBytes(kMajorA) + block * Config::kBlockBytesA);
+        wgmma_mma_async<Config::BLOCK_N, T, kMajorA, kMajorB>(accum[block], desc_a, desc_b,
+                                                              k_block != 0 || step != 0);
+      }
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<1>();
+    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);
+    previous = state;
+    state.advance();
+  }
+  wgmma_wait_group<0>();
+#pragma unroll
+  for (auto& block : accum) wgmma_fence_operand(block);
+  if (num_k_blocks != 0) smem.pipeline.consumer_release(previous, thread);
+}
+
+/// The loop for the launch's layouts.
+template <typename Config, typename T>
+__device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                                 SharedStorage<Config>& smem,
+                                                 typename Config::Pipeline::State& state,
+                                                 const Params& params, int num_k_blocks, int consumer,
+                                                 int thread) {
+  using ptx::Major;
+  const bool a_is_k_major = params.a_major == OperandMajor::K;
+  const bool b_is_k_major = params.b_major == OperandMajor::K;
+  if (a_is_k_major && b_is_k_major) {
+    multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else if (a_is_k_major) {
+    multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else if (b_is_k_major) {
+    multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else {
+    multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+  }
+}
+
+/// A warp's way of storing D through shared memory and TMA, one piece of 128 bytes by 16 rows after the other.
+class StoreQueue {
+ public:
+  __device__ __forceinline__ StoreQueue(unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes],
+                                        const TensorMap* tensor_map, int lane)
+      : buffers_(buffers), tensor_map_(tensor_map), lane_(lane) {}
+
+  /// Where the next piece goes, once TMA has read what was there. Threads: the whole warp.
+  __device__ __forceinline__ unsigned char* acquire() {
+    if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();
+    __syncwarp();
+    return buffers_[next_];
+  }
+
+  /// Stores what the warp has written there. Threads: the whole warp.
+  __device__ __forceinline__ void store(int column, int row, int batch) {
+    ptx::fence_proxy_async_shared_cta();
+    __syncwarp();
+    if (lane_ == 0) {
+      ptx::cp_async_bulk_tensor_s2g(tensor_map_, {column, row, batch}, ptx::smem_addr(buffers_[next_]));
+      ptx::cp_async_bulk_commit_group();
+    }
+    next_ ^= 1;
+    static_assert(kStoreBuffers == 2);
+  }
+
+  /// Shared memory must outlive the copies that read it.
+  __device__ __forceinline__ void drain() {
+    if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<0>();
+  }
+
+ private:
+  unsigned char (&buffers_)[kStoreBuffers][kStoreBufferBytes];
+  const TensorMap* tensor_map_;
+  int lane_;
+  int next_ = 0;
+};
+
+/// Rounds a fragment of kStoreN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void store_plain_piece(float (&values)[Config::kStoreN / 2], StoreQueue& stores,
+                                                  const GemmEpilogue& epilogue, FragmentCorner corner,
+                                                  int lane) {
+#pragma unroll
+  for (float& value : values) value *= epilogue.alpha;
+  const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
+  if (epilogue.output_type == DataType::Float16) {
+    stage_rounded<__half, Config::kStoreN>(values, staging, 0, lane);
+  } else {
+    stage_rounded<__nv_bfloat16, Config::kStoreN>(values, staging, 0, lane);
+  }
+  stores.store(corner.column, corner.row, corner.batch);
+}
+
+/// A consumer warp's part of D where it is alpha · sum of a 16-bit type, and TMA stores it. corner: of the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_plain(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+#pragma unroll
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+#pragma unroll
+    for (int column = 0; column < Config::BLOCK_N; column += Config::kStoreN) {
+      float values[Config::kStoreN / 2];
+#pragma unroll
+      for (int e = 0; e < Config::kStoreN / 2; ++e) values[e] = accum[block][column / 2 + e];
+      store_plain_piece<Config>(values, stores, epilogue,
+                                {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column},
+                                lane);
+    }
+  }
+}
+
+/// Columns that are finished at a time where there is more to do: with more, registers run out.
+inline constexpr int kPieceN = 32;
+
+/// Copies piece number `piece` of the accumulators, kPieceN columns of one m64 block. The number is known at run time
+/// only, and registers have no index: there is a branch for each.
+template <typename Config>
+__device__ __forceinline__ void take_piece(float (&values)[kPieceN / 2],
+                                           const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                           int piece) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+#pragma unroll
+  for (int i = 0; i < Config::kConsumerBlocks * kPieces; ++i) {
+    if (piece != i) continue;
+#pragma unroll
+    for (int e = 0; e < kPieceN / 2; ++e) values[e] = accum[i / kPieces][i % kPieces * kPieceN / 2 + e];
+  }
+}
+
+/// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a loop, as there
+/// is much to ask for. corner: of the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_general(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+  constexpr int kGroups = kPieceN / 8;
+  const DataType type = params.epilogue.output_type;
+  // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
+  const bool by_tma = params.stores_by_tma && (params.shape.n % (16 / size_of(type)) == 0 ||
+                                               corner.column <= params.shape.n - Config::BLOCK_N);
+  unsigned char* buffer = nullptr;
+#pragma unroll 1
+  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+    float values[kPieceN / 2] = {};
+    take_piece<Config>(values, accum, piece);
+    const int row = corner.row + piece / kPieces * Config::kWgmmaM;
+    const int column = corner.column + piece % kPieces * kPieceN;
+    const FragmentPosition position = position_of_lane({corner.batch, row, column}, lane);
+    apply_epilogue<kGroups>(values, params.epilogue, position, params.shape);
+    if (!by_tma) {
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+      continue;
+    }
+    if (type == DataType::Float32) {
+      stage_fp32(values, stores.acquire(), lane);
+      stores.store(column, row, corner.batch);
+      continue;
+    }
+    // Two pieces of a 16-bit type fill a buffer.
+    const int first_column = piece * kPieceN % Config::kStoreN;
+    if (first_column == 0) buffer = stores.acquire();
+    const ptx::SmemAddr staging = ptx::smem_addr(buffer);
+    if (type == DataType::Float16) {
+      stage_rounded<__half, kPieceN>(values, staging, first_column, lane);
+    } else {
+      stage_rounded<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
+    }
+    if (first_column != 0) stores.store(column - first_column, row, corner.batch);
+  }
+}
+
+/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The tile's pieces of
+/// 16 rows are dealt to the warps of all CTAs. Each adds in the order of K, so that the sum does not depend on who came
+/// first. Threads: all consumers of all CTAs, while the others wait at the same cluster barrier. thread: number in the
+/// CTA.
+template <typename Config>
+__device__ __forceinline__ void reduce_and_store(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
+    StoreQueue& stores, const Params& params, CtaTile<Config> tile, int split_rank, int thread) {
+  constexpr int kColumns = Config::kIsPlain ? Config::kStoreN : kPieceN;
+  constexpr int kGroups = kColumns / 8;
+  constexpr int kWarpRows = 16;
+  constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
+  float4* const own_sums = smem.partial_sums();
+  const int lane = thread % kWarpThreads;
+  const int warp = thread / kWarpThreads;
+  const auto place_of = [&](int group, int row_block) {
+    return own_sums + (group * kRowBlocks + row_block) * kWarpThreads + lane;
+  };
+  const int rows = params.shape.m - tile.m0;
+  const int row_blocks = rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows);
+  // The sums take the place of stages that another warpgroup may still multiply from.
+  if constexpr (Config::kNumConsumers > 1) {
+    ptx::barrier_sync(kConsumersBarrier, Config::kNumConsumerThreads);
+  }
+#pragma unroll
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+    const int row_block = (warp / 4 * Config::kConsumerBlocks + block) * 4 + warp % 4;
+    if (row_block >= row_blocks) continue;
+#pragma unroll
+    for (int group = 0; group < Config::BLOCK_N / 8; ++group) {
+      const float* const sums = accum[block] + group * 4;
+      *place_of(group, row_block) = float4{sums[0], sums[1], sums[2], sums[3]};
+    }
+  }
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  const int pieces = row_blocks * (Config::BLOCK_N / kColumns);
+#pragma unroll 1
+  for (int piece = split_rank + warp * params.split; piece < pieces;
+       piece += Config::kNumConsumerWarps * params.split) {
+    const int first_group = piece / row_blocks * kGroups;
+    const int row_block = piece % row_blocks;
+    float values[kColumns / 2] = {};
+#pragma unroll 2
+    for (int rank = 0; rank < params.split; ++rank) {
+      float4 sums[kGroups];
+#pragma unroll
+      for (int i = 0; i < kGroups; ++i) {
+        sums[i] = *static_cast<const float4*>(
+            __cluster_map_shared_rank(place_of(first_group + i, row_block), static_cast<unsigned>(rank)));
+      }
+#pragma unroll
+      for (int i = 0; i < kGroups; ++i) {
+        values[i * 4] += sums[i].x;
+        values[i * 4 + 1] += sums[i].y;
+        values[i * 4 + 2] += sums[i].z;
+        values[i * 4 + 3] += sums[i].w;
+      }
+    }
+    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + first_group * 8};
+    if constexpr (Config::kIsPlain) {
+      store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
+    } else {
+      const FragmentPosition position = position_of_lane(corner, lane);
+      apply_epilogue<kGroups>(values, params.epilogue, position, params.shape);
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+    }
+  }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kNumThreads, 1)
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b,
+                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
+                const __grid_constant__ ClusterPositions positions) {
+  using namespace ptx;
+  auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int split = Config::kCanSplit ? params.split : 1;
+
+  // The next kernel may set itself up as soon as there is room for it: it waits for this one's end all the same.
+  griddepcontrol_launch_dependents();
+  const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
+  const bool has_one_tile = params.num_tiles <= nclusterid_x();
+  if (thread == Config::kNumConsumerThreads) {
+    prefetch_tensormap(&tensor_map_a);
+    prefetch_tensormap(&tensor_map_b);
+    smem.pipeline.init(params.used_stages);
+    if (!has_one_tile) smem.tile_queue.init();
+    // TMA and the peer CTA use the barriers, and must see them initialised.
+    fence_mbarrier_init_release_cluster();
+  }
+  if (Config::kClusterSize == 1 && is_in_producer_warp) {
+    // It made the barriers, and loads without having to wait for those who use them.
+    __syncwarp();
+    barrier_arrive(kSetUpBarrier, Config::kNumThreads);
+  }
+  const int cta_rank = static_cast<int>(cluster_ctarank());
+  const int rank_m = Config::kClusterM == 1 ? 0 : cta_rank % Config::kClusterM;
+  const int rank_n = Config::kClusterN == 1 ? 0 : cta_rank / Config::kClusterM;
+  const int split_rank = Config::kCanSplit ? cta_rank : 0;
+  const cuda::std::uint32_t cluster = clusterid_x();
+  const cuda::std::uint32_t num_clusters = nclusterid_x();
+  // The first CTAs take one block more where K does not divide.
+  const int num_k_blocks = params.k_blocks + (split_rank < params.longer_parts ? 1 : 0);
+  const int first_k_block =
+      split_rank * params.k_blocks + (split_rank < params.longer_parts ? split_rank : params.longer_parts);
+  const auto tile_of = [&](TileCoord cluster_tile) {
+    return CtaTile<Config>(cluster_tile, params.grid, params.batch_count, rank_m, rank_n);
+  };
+  // Where there is one tile for each cluster, everyone finds it alone, while the barriers are made.
+  const cuda::std::uint32_t first_index =
+      has_one_tile || num_clusters > ClusterPositions::kMaxClusters ? cluster : positions.position[cluster];
+  const TileCoord only_tile = has_one_tile ? tile_at(cluster, params, Config::kLeaf) : TileCoord{};
+
+  if constexpr (Config::kClusterSize > 1) {
+    barrier_cluster_arrive_relaxed();
+    barrier_cluster_wait();
+  } else if (!is_in_producer_warp) {
+    barrier_sync(kSetUpBarrier, Config::kNumThreads);
+  }
+  // Everything before this line touched nothing but shared memory.
+  griddepcontrol_wait();
+
+  typename Config::Pipeline::State state;
+  typename Config::TileQueue::State queue_state;
+
+  if (thread >= Config::kNumConsumerThreads) {
+    if constexpr (Config::kMovesRegisters) setmaxnreg_dec<Config::kProducerRegisters>();
+    if (thread == Config::kNumConsumerThreads) {
+      const auto sharers_of_a = static_cast<cuda::std::uint16_t>(
+          (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) /
+          ((1 << Config::kClusterM) - 1));
+      const auto sharers_of_b =
+          static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+        const CtaTile<Config> tile = tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
+        queue_state.advance();
+        const int batch_a = params.a_is_batched ? tile.batch : 0;
+        const int batch_b = params.b_is_batched ? tile.batch : 0;
+        for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+          const SmemAddr bar = smem.pipeline.producer_acquire(state);
+          const int k = (first_k_block + k_block) * Config::BLOCK_K;
+          load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
+                                                           params.a_major, tile.m0, k, batch_a, rank_n,
+                                                           sharers_of_a, bar);
+          load_operand<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[state.stage]), &tensor_map_b,
+                                                           params.b_major, tile.n0, k, batch_b, rank_m,
+                                                           sharers_of_b, bar);
+          state.advance();
+        }
+      }
+    } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
+      // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+        smem.tile_queue.send(queue_state, tile_at(index, params, Config::kLeaf));
+        queue_state.advance();
+      }
+    }
+    if constexpr (Config::kCanSplit) {
+      if (split > 1) {
+        __syncwarp();
+        barrier_cluster_arrive();
+        barrier_cluster_wait();
+      }
+    }
+  } else {
+    if constexpr (Config::kMovesRegisters) setmaxnreg_inc<Config::kConsumerRegisters>();
+    const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
+    const int warp = thread / kWarpThreads;
+    const int lane = thread % kWarpThreads;
+    StoreQueue stores(smem.d[warp], &tensor_map_d, lane);
+    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
+    for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+      const CtaTile<Config> tile =
+          tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_as_warp(queue_state, lane));
+      queue_state.advance();
+      if (params.is_fp16) {
+        multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
+                                         thread % kWarpgroupThreads);
+      } else {
+        multiply_layouts<Config, __nv_bfloat16>(accum, smem, state, params, num_k_blocks, consumer,
+                                                thread % kWarpgroupThreads);
+      }
+      if constexpr (Config::kCanSplit) {
+        if (split > 1) {
+          reduce_and_store<Config>(accum, smem, stores, params, tile, split_rank, thread);
+          continue;
+        }
+      }
+      const FragmentCorner corner = {
+          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
+          tile.n0};
+      if constexpr (Config::kIsPlain) {
+        store_plain<Config>(accum, stores, params.epilogue, corner, lane);
+      } else {
+        store_general<Config>(accum, stores, params, corner, lane);
+      }
+    }
+    stores.drain();
+  }
+
+  // A peer may still arrive on this CTA's barriers, or read its sums.
+  if (Config::kClusterSize > 1 || split > 1) {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+  }
+}
+
+}  // namespace hopper_gemm::library::wgmma

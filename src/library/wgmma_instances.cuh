@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "library/wgmma_configs.hpp"
+#include "library/wgmma_gemm.cuh"
+
+namespace hopper_gemm::library::wgmma {
+
+/// The kernels for a tile. This is what instantiates them.
+template <Tile kTile>
+constexpr Instance instance_of() {
+  using Plain = Config<kTile, EpilogueKind::Plain>;
+  using General = Config<kTile, EpilogueKind::General>;
+  static_assert(sizeof(SharedStorage<Plain>) == sizeof(SharedStorage<General>));
+  return {kTile, gemm_kernel<Plain>, gemm_kernel<General>, sizeof(SharedStorage<Plain>)};
+}
+
+template <const auto& kTiles>
+constexpr auto instances_of() {
+  return []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return std::array{instance_of<kTiles[kIndex]>()...};
+  }
+  (std::make_index_sequence<kTiles.size()>{});
+}
+
+}  // namespace hopper_gemm::library::wgmma

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "hopper_gemm/host_device.hpp"
+
+namespace hopper_gemm::library::wgmma {
+
+/// A compiled configuration of the wgmma kernel: what one CTA computes, and how CTAs share what they load.
+struct Tile {
+  int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup
+  int block_n;    ///< columns of D: 64 to 256, in multiples of 64
+  int stages;     ///< of 64 elements along K
+  int cluster_m;  ///< CTAs one above the other, which share B
+  int cluster_n;  ///< CTAs side by side, which share A
+  int consumers;  ///< warpgroups that multiply: 1 or 2, one above the other
+
+  HG_HOST_DEVICE friend constexpr bool operator==(const Tile&, const Tile&) = default;
+};
+
+/// What a kernel makes of the sums. Each has a kernel of its own for every tile, since what a kernel could do, too, slows
+/// down one that runs for a few microseconds.
+enum class EpilogueKind {
+  Plain,   ///< D = alpha · sum in a 16-bit type, at multiples of 16 bytes with rows of whole such chunks
+  General  ///< all that a GemmEpilogue can ask for
+};
+
+/// What the kernel writes D from, besides the stages: so many pieces of 2 KiB for each consumer warp.
+inline constexpr int kStoreBuffers = 2;
+inline constexpr int kStoreBufferBytes = 16 * 128;
+
+HG_HOST_DEVICE constexpr int cluster_size(const Tile& tile) { return tile.cluster_m * tile.cluster_n; }
+
+HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) { return (tile.block_m + tile.block_n) * 128; }
+
+/// Consumers and the warpgroup of the producer.
+HG_HOST_DEVICE constexpr int num_threads(const Tile& tile) { return (tile.consumers + 1) * 128; }
+
+/// Stages and store buffers. The barriers take less than 1 KiB beside them.
+HG_HOST_DEVICE constexpr int buffer_bytes(const Tile& tile) {
+  return tile.stages * stage_bytes(tile) + tile.consumers * 4 * kStoreBuffers * kStoreBufferBytes;
+}
+
+/// Whether the CTAs of a cluster may share a tile's K. They then share no loads; and adding up takes registers that the
+/// larger tiles of two consumers have not.
+HG_HOST_DEVICE constexpr bool can_split(const Tile& tile) {
+  return cluster_size(tile) == 1 && (tile.consumers == 1 || tile.block_m * tile.block_n <= 128 * 128);
+}
+
+/// Why the kernel cannot be compiled for a tile, or nullptr.
+HG_HOST_DEVICE constexpr const char* fault_of(const Tile& tile) {
+  if (tile.consumers != 1 && tile.consumers != 2) return "there are 1 or 2 consumer warpgroups";
+  const int consumer_m = tile.block_m / tile.consumers;
+  if (tile.block_m % tile.consumers != 0 || (consumer_m != 64 && consumer_m != 128)) {
+    return "a consumer warpgroup has 64 or 128 rows";
+  }
+  if (tile.block_n < 64 || tile.block_n > 256 || tile.block_n % 64 != 0) {
+    return "block_n is a multiple of 64 up to 256: swizzled rows of 128 bytes";
+  }
+  if (consumer_m * tile.block_n > 64 * 256) return "a consumer's tile takes more registers than 64x256 does";
+  if (tile.cluster_m < 1 || tile.cluster_n < 1 || cluster_size(tile) > 4) {
+    return "a cluster that shares its loads has 1 to 4 CTAs";
+  }
+  if (tile.block_m % (8 * tile.cluster_n) != 0 || tile.block_n % (8 * tile.cluster_m) != 0) {
+    return "a CTA loads whole groups of 8 rows, over which the swizzle repeats";
+  }
+  if (tile.stages < 2) return "there are at least 2 stages: one is read while the other is filled";
+  if (buffer_bytes(tile) > 226 * 1024) return "the stages take more than 226 KiB of shared memory";
+  return nullptr;
+}
+
+}  // namespace hopper_gemm::library::wgmma

@@ -1,0 +1,197 @@
+// The library through its public interface on the emulated GPU, with both back ends: what its plans compute, what they
+// refuse, and whatever a fuzzer comes upon.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "emulated_memory.hpp"
+#include "emulator/emulator.hpp"
+#include "hopper_gemm/gemm.hpp"
+#include "library/backend.hpp"
+#include "tests/library_gemm.hpp"
+#include "tests/library_plans.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+using library::OperandMajor;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+// The same for all: back ends remember what a GPU is able to do.
+constexpr int kSms = 8;
+
+PlanTarget emulated_target(std::uint64_t seed) {
+  configure({.seed = seed, .sms = kSms});
+  return {.allocate = emulated_memory(), .wait = [] {
+            return *last_report() == '\0' ? Status() : Status(StatusCode::CudaError, last_report());
+          }};
+}
+
+class EmulatedLibraryPlans : public testing::TestWithParam<PlanCase> {};
+
+TEST_P(EmulatedLibraryPlans, ComputeWhatTheirDescriptorSays) {
+  for (const std::uint64_t seed : {1, 2}) {
+    EXPECT_EQ(fault_of(GetParam(), emulated_target(seed)), "") << "seed " << seed;
+  }
+}
+
+std::string name_of_param(const testing::TestParamInfo<PlanCase>& param) {
+  return std::to_string(param.index) + "_" + test_name(param.param);
+}
+
+std::vector<PlanCase> pairwise_cases() {
+  std::vector<PlanCase> cases;
+  for (const GridPoint& point : pairwise_points()) cases.push_back(case_at(point));
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairwise, EmulatedLibraryPlans, testing::ValuesIn(pairwise_cases()), name_of_param);
+
+/// What has no product, or is multiplied by zero, is NaN; so is a C that is D where beta is 0.
+std::vector<PlanCase> cases_without_product() {
+  std::vector<PlanCase> cases;
+  for (const int k : {0, 72}) {
+    for (const float alpha : {0.0F, std::numeric_limits<float>::quiet_NaN()}) {
+      // A NaN counts for nothing where there is no product.
+      if (k != 0 && alpha != 0) continue;
+      for (const float beta : {0.0F, -2.0F}) {
+        for (const bool in_place : {false, true}) {
+          const LibraryProblem problem{.shape = {37, 40, k},
+                                       .bias = Bias::PerColumn,
+                                       .alpha = alpha,
+                                       .beta = beta,
+                                       .in_place = in_place};
+          cases.push_back({problem, {.column_major_d = in_place}, {}});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(WithoutProduct, EmulatedLibraryPlans, testing::ValuesIn(cases_without_product()),
+                         name_of_param);
+
+/// NaN and infinities in A, B, C and the bias go where IEEE 754 says, and nowhere else.
+std::vector<PlanCase> cases_of_special_values() {
+  std::vector<PlanCase> cases;
+  for (const char* const family : {"wgmma", "mma"}) {
+    for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32}) {
+      for (const float beta : {0.0F, -2.0F}) {
+        for (const bool transposes : {false, true}) {
+          LibraryProblem problem{.shape = {133, 72, 40}, .output_type = type};
+          problem.input_type = transposes ? DataType::Float16 : DataType::BFloat16;
+          problem.major_a = transposes ? OperandMajor::MN : OperandMajor::K;
+          problem.activation = transposes ? Activation::Relu : Activation::None;
+          problem.bias = beta == 0 ? Bias::None : Bias::PerRow;
+          problem.beta = beta;
+          problem.in_place = transposes;
+          problem.values = OperandValues::Special;
+          PlanCase plan_case{problem, {.column_major_d = transposes}, {}};
+          plan_case.options.config = family;
+          cases.push_back(plan_case);
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(SpecialValues, EmulatedLibraryPlans, testing::ValuesIn(cases_of_special_values()),
+                         name_of_param);
+
+TEST(EmulatedLibraryPlan, RefusesOperandsAndLeavesDAlone) {
+  EXPECT_EQ(fault_of_refusals(emulated_target(1)), "");
+}
+
+TEST(EmulatedLibraryPlan, TakesOperandsInOtherPlaces) {
+  EXPECT_EQ(fault_of_relocation(emulated_target(1)), "");
+}
+
+TEST(EmulatedLibraryPlan, SaysWhatItChoseAndWhy) {
+  const PlanTarget target = emulated_target(1);
+  GemmDescriptor gemm;
+  gemm.m = gemm.n = gemm.k = 256;
+  GemmPlan plan;
+  ASSERT_TRUE(plan.create(gemm).ok());
+  EXPECT_THAT(plan.config(), StartsWith("wgmma_"));
+  EXPECT_THAT(plan.explain(), HasSubstr(plan.config()));
+  EXPECT_THAT(plan.explain(), HasSubstr("256x256x256"));
+  gemm.a.alignment_bytes = 4;
+  ASSERT_TRUE(plan.create(gemm).ok());
+  EXPECT_THAT(plan.config(), StartsWith("mma_"));
+  EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: wgmma: the address of A is no multiple of 16 bytes"));
+}
+
+TEST(EmulatedLibraryPlan, IsMadeByEveryConfigurationItNames) {
+  const PlanTarget target = emulated_target(1);
+  GemmDescriptor gemm;
+  gemm.m = gemm.n = 64;
+  gemm.k = 512;
+  for (const library::Backend* backend : {&library::wgmma_backend(), &library::mma_backend()}) {
+    for (const std::string& config : backend->configs()) {
+      GemmPlan plan;
+      GemmOptions options;
+      options.config = config;
+      const Status status = plan.create(gemm, options);
+      EXPECT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(plan.config(), config);
+    }
+  }
+  GemmOptions options;
+  options.config = "wgmma_64x64_s12_c1x1_k9";
+  EXPECT_EQ(GemmPlan().create(gemm, options).code(), StatusCode::InvalidArgument);
+}
+
+TEST(EmulatedLibraryPlan, HasKOfAsManyBlocksAsItIsSplitInto) {
+  const PlanTarget target = emulated_target(1);
+  GemmDescriptor gemm;
+  gemm.m = gemm.n = 64;
+  gemm.k = 3 * 64;
+  GemmOptions options;
+  options.config = "wgmma_64x64_s12_c1x1_k4";
+  EXPECT_EQ(GemmPlan().create(gemm, options).code(), StatusCode::Unsupported);
+  gemm.k += 8;
+  EXPECT_TRUE(GemmPlan().create(gemm, options).ok());
+}
+
+// --- The fuzzer ------------------------------------------------------------------------------------------------------
+
+// Where a line is multiplied by a thousand the emulator has time for a few hundred.
+constexpr int kMaxExtent = 160;
+
+void expect_no_fault(std::uint64_t seed) {
+  const std::string fault = fuzz(seed, kMaxExtent, emulated_target(seed));
+  ASSERT_TRUE(fault.empty()) << fault;
+}
+
+TEST(EmulatedLibraryFuzzer, FindsNothingInWhatItAlwaysDraws) {
+  constexpr std::uint64_t kProblems = 700;
+  for (std::uint64_t seed = 0; seed < kProblems; ++seed) ASSERT_NO_FATAL_FAILURE(expect_no_fault(seed));
+}
+
+TEST(EmulatedLibraryFuzzer, FindsNothingNew) {
+  constexpr double kSeconds = 5;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(fuzz_seconds(kSeconds));
+  std::uint64_t seed = first_fuzz_seed();
+  std::cout << "the first seed is " << seed << '\n';
+  RecordProperty("first_seed", std::to_string(seed));
+  const std::uint64_t first = seed;
+  do {
+    ASSERT_NO_FATAL_FAILURE(expect_no_fault(seed++));
+  } while (std::chrono::steady_clock::now() < end);
+  std::cout << seed - first << " problems\n";
+}
+
+}  // namespace
+}  // namespace hopper_gemm::emulator

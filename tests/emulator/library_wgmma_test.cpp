@@ -1,0 +1,315 @@
+// The library's back end wgmma on the emulated GPU: whatever configuration, operands and schedule, D is exact and nothing
+// else is written.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "emulated_memory.hpp"
+#include "emulator/emulator.hpp"
+#include "library/backend.hpp"
+#include "library/wgmma_choice.hpp"
+#include "library/wgmma_tuned.hpp"
+#include "tests/library_gemm.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+using library::Device;
+using library::OperandMajor;
+using library::PreparedGemm;
+using library::wgmma_backend;
+using library::wgmma::all_choices;
+using library::wgmma::Choice;
+using library::wgmma::cluster_size;
+using library::wgmma::name_of;
+using library::wgmma::Tile;
+
+constexpr OperandMajor kMajors[] = {OperandMajor::K, OperandMajor::MN};
+constexpr DataType kTypes[] = {DataType::BFloat16, DataType::Float16, DataType::Float32};
+constexpr std::uint64_t kSeeds[] = {1, 2};
+
+struct Case {
+  Choice choice;
+  LibraryProblem problem;
+  int sms;
+};
+
+std::string test_name(const Case& test) {
+  return name_of(test.choice).substr(6) + "_on_" + std::to_string(test.sms) + "_" + test_name(test.problem);
+}
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test_name(test); }
+
+// One for the whole run, so that a line of its output is enough to repeat it.
+std::uint64_t fresh_seed() {
+  static const std::uint64_t seed = std::random_device()();
+  return seed;
+}
+
+void announce_fresh_seed() {
+  std::cout << "the fresh seed is " << fresh_seed() << '\n';
+  testing::Test::RecordProperty("fresh_seed", std::to_string(fresh_seed()));
+}
+
+/// What the back end remembers of a GPU it remembers by its number: each size has one of its own, none that of the GPU
+/// that plans are made for.
+Device device_of(int sms) {
+  return {.id = sms, .major = 9, .minor = 0, .sm_count = sms, .max_shared_bytes = 227 << 10};
+}
+
+/// Goes through layouts and input types in step with `number`.
+LibraryProblem product(GemmShape shape, int number) {
+  LibraryProblem problem{.shape = shape};
+  problem.major_a = kMajors[number % 2];
+  problem.major_b = kMajors[number / 2 % 2];
+  problem.input_type = kTypes[(number + number / 4) % 2];
+  problem.a = {.gap = number % 3 * 8};
+  problem.b = {.gap = number % 5 * 8};
+  return problem;
+}
+
+/// What the plain kernels are for: a multiple of 8 columns, which are the sums and nothing else.
+LibraryProblem plain(GemmShape shape, int number) {
+  LibraryProblem problem = product(shape, number);
+  problem.shape.n = (shape.n + 7) / 8 * 8;
+  problem.output_type = kTypes[number % 2];
+  problem.alpha = number % 3 == 0 ? -2 : 1;
+  return problem;
+}
+
+/// What takes the general ones: every epilogue, and a D that TMA stores, stores in part or does not.
+LibraryProblem general(GemmShape shape, int number) {
+  LibraryProblem problem = product(shape, number);
+  problem.output_type = kTypes[number % 3];
+  problem.bias = static_cast<Bias>(number / 3 % 3);
+  problem.bias_type = kTypes[number / 2 % 3];
+  problem.bias_offset = number % 2;
+  problem.activation = static_cast<Activation>(number % 7 < 5 ? number % 7 : 0);
+  problem.alpha = number % 5 < 3 ? 1 : 2;
+  problem.beta = number % 7 < 3 ? 0.0F : -2.0F;
+  problem.in_place = number % 11 < 4;
+  problem.c = {.offset = number % 3, .remainder = number / 3 % 2};
+  // Of the first of three cases TMA stores whole tiles.
+  problem.d = {.offset = number % 3 == 1 ? 1 : 0, .remainder = number % 3 == 2 ? 3 : 0};
+  return problem;
+}
+
+/// Each tile by all layouts, plain and general; clusters that reach below and beside D, more blocks of K than stages;
+/// tiles that follow each other in a cluster, and one for each.
+std::vector<Case> cases_of_tiles() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    if (choice.split != 1) continue;
+    const Tile& tile = choice.tile;
+    for (int layout = 0; layout < 4; ++layout) {
+      ++number;
+      const int k = layout == number / 4 % 4 ? tile.stages * 64 + 75 : 75;
+      const GemmShape shape = {tile.block_m * tile.cluster_m + 5, tile.block_n * tile.cluster_n + 3, k};
+      const int clusters = number % 2 == 0 ? 2 : 4;
+      cases.push_back({choice, plain(shape, number), clusters * cluster_size(choice)});
+      cases.push_back({choice, general(shape, number), (6 - clusters) * cluster_size(choice)});
+    }
+  }
+  return cases;
+}
+
+/// Shared operands and such that lie behind each other, in all combinations.
+std::vector<Case> cases_of_batches() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    const Tile& tile = choice.tile;
+    if (choice.split > 2 || tile.block_n > 192) continue;
+    ++number;
+    LibraryProblem problem = general({tile.block_m - 3, tile.block_n * tile.cluster_n - 5, 139}, number);
+    problem.batch_count = 3;
+    problem.a.shared = number % 2 == 1;
+    problem.b.shared = number / 2 % 2 == 1;
+    problem.c.shared = number / 4 % 2 == 1 && !problem.in_place;
+    problem.bias_shared = number % 3 == 1;
+    cases.push_back({choice, problem, 2 * cluster_size(choice)});
+  }
+  return cases;
+}
+
+/// K that the CTAs of a cluster share evenly, unevenly, and with a last block that is cut short; tiles with few rows.
+std::vector<Case> cases_of_splits() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    if (choice.split == 1) continue;
+    const Tile& tile = choice.tile;
+    for (const bool is_plain : {true, false}) {
+      ++number;
+      const int k_blocks = number % 3 == 0 ? choice.split : choice.split * 2 + number % choice.split;
+      const GemmShape shape = {number % 4 < 2 ? tile.block_m + 21 : 37, tile.block_n - 29,
+                               k_blocks * 64 - number % 2 * 51};
+      const LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
+      cases.push_back({choice, problem, 2 * cluster_size(choice)});
+    }
+  }
+  return cases;
+}
+
+/// NaN and infinities, which the zeros that TMA fills in must not multiply.
+std::vector<Case> cases_of_special_values() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    const Tile& tile = choice.tile;
+    if (choice.split % 3 != 1 || tile.block_m > 64) continue;
+    ++number;
+    LibraryProblem problem = general({70, 133, choice.split * 64 - 21}, number);
+    problem.activation = number % 2 == 0 ? Activation::Relu : Activation::None;
+    problem.values = OperandValues::Special;
+    cases.push_back({choice, problem, 2 * cluster_size(choice)});
+  }
+  return cases;
+}
+
+/// Lines so far apart that elements of one tile are more than 2^32 apart: of A, and of C and a D that TMA stores or does
+/// not.
+std::vector<Case> cases_of_huge_pitches() {
+  constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
+  constexpr int kLines = 40;
+  std::vector<Case> cases;
+  for (const Choice& choice : all_choices()) {
+    const Tile& tile = choice.tile;
+    if (tile.block_m != 64 || tile.block_n != 64 || choice.split > 2) continue;
+    const auto add = [&](const LibraryProblem& problem) {
+      cases.push_back({choice, problem, 2 * cluster_size(choice)});
+    };
+    add({.shape = {kLines, 9, 72}, .a = {.gap = kGap}});
+    add({.shape = {9, kLines, 72}, .b = {.gap = kGap}});
+    add({.shape = {72, 9, kLines + 64}, .major_a = OperandMajor::MN, .a = {.gap = kGap / 2}});
+    for (const int offset : {0, 1}) {
+      add({.shape = {kLines, 72, 139}, .d = {.offset = offset, .gap = kGap}});
+      add({.shape = {kLines / 2, 72, 139},
+           .c = {.gap = kGap},
+           .d = {.offset = offset, .gap = 2 * kGap},
+           .beta = -2});
+    }
+  }
+  return cases;
+}
+
+class EmulatedLibraryWgmma : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    gemm_ = std::make_unique<LibraryGemm>(GetParam().problem, emulated_memory());
+    configure({.sms = GetParam().sms});
+    const Device device = device_of(GetParam().sms);
+    const library::Problem problem = gemm_->problem();
+    const Status implemented = wgmma_backend().can_implement(problem, device);
+    ASSERT_TRUE(implemented.ok()) << implemented.message();
+    const Status preparation =
+        wgmma_backend().prepare(problem, device, name_of(GetParam().choice), &prepared_);
+    ASSERT_TRUE(preparation.ok()) << preparation.message();
+    EXPECT_EQ(prepared_->config(), name_of(GetParam().choice));
+    EXPECT_EQ(prepared_->workspace_bytes(), 0U);
+  }
+
+  void expect_right(std::uint64_t seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    gemm_->reset();
+    configure({.seed = seed, .sms = GetParam().sms});
+    const Status launch = prepared_->launch(gemm_->args(), nullptr, nullptr);
+    ASSERT_TRUE(launch.ok()) << launch.message() << '\n' << last_report();
+    ASSERT_EQ(gemm_->fault(), "");
+  }
+
+  std::unique_ptr<LibraryGemm> gemm_;
+  std::unique_ptr<const PreparedGemm> prepared_;
+};
+
+TEST_P(EmulatedLibraryWgmma, IsExactAndCleanWhateverTheSchedule) {
+  announce_fresh_seed();
+  for (const std::uint64_t seed : kSeeds) expect_right(seed);
+  expect_right(fresh_seed());
+}
+
+std::string name_of_param(const testing::TestParamInfo<Case>& param) {
+  return std::to_string(param.index) + "_" + test_name(param.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_tiles()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_batches()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(Splits, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_splits()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(SpecialValues, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_special_values()),
+                         name_of_param);
+INSTANTIATE_TEST_SUITE_P(HugePitches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_huge_pitches()),
+                         name_of_param);
+
+std::vector<Case> cases_of_sums() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    if (choice.split == 1) continue;
+    ++number;
+    const GemmShape shape = {choice.tile.block_m - 27, choice.tile.block_n, choice.split * 64 + 40};
+    LibraryProblem problem = number % 2 == 0 ? plain(shape, number / 2) : general(shape, number / 2);
+    problem.values = OperandValues::Uniform;
+    // In bf16 most differences round away.
+    problem.output_type = number % 2 == 0 ? DataType::Float16 : DataType::Float32;
+    cases.push_back({choice, problem, cluster_size(choice)});
+  }
+  return cases;
+}
+
+class EmulatedLibrarySplits : public EmulatedLibraryWgmma {};
+
+TEST_P(EmulatedLibrarySplits, AddUpInTheSameOrderWhateverTheSchedule) {
+  announce_fresh_seed();
+  expect_right(1);
+  const std::vector<std::byte> first = gemm_->bytes_of_d();
+  expect_right(fresh_seed());
+  EXPECT_EQ(gemm_->bytes_of_d(), first);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sums, EmulatedLibrarySplits, testing::ValuesIn(cases_of_sums()), name_of_param);
+
+TEST(EmulatedLibraryWgmmaChoice, NamesAllThatCanBeChosen) {
+  std::vector<std::string> names;
+  for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
+  EXPECT_EQ(wgmma_backend().configs(), names);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {
+  const std::vector<std::string> configs = library::wgmma_backend().configs();
+  ASSERT_FALSE(library::wgmma::tuned_problems().empty());
+  for (const library::wgmma::TunedProblem& problem : library::wgmma::tuned_problems()) {
+    EXPECT_NE(std::find(configs.begin(), configs.end(), problem.config), configs.end()) << problem.config;
+  }
+}
+
+TEST(WgmmaTuned, HoldsForItsShapeLayoutsAndSmsAlone) {
+  const library::wgmma::TunedProblem& tuned = library::wgmma::tuned_problems().front();
+  library::KernelArgs args{};
+  args.shape = tuned.shape;
+  args.batch_count = 1;
+  args.a.major = library::OperandMajor::K;
+  args.b.major = tuned.b_major;
+  library::Device device{.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
+  EXPECT_EQ(library::wgmma::tuned_config(args, device), tuned.config);
+  device.sm_count = 114;
+  EXPECT_EQ(library::wgmma::tuned_config(args, device), "");
+  device.sm_count = 132;
+  ++args.shape.m;
+  EXPECT_EQ(library::wgmma::tuned_config(args, device), "");
+}
+
+}  // namespace
+}  // namespace hopper_gemm::emulator

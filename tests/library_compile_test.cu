@@ -1,0 +1,20 @@
+// Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one.
+
+#include "library/wgmma_gemm.cuh"
+
+namespace hopper_gemm::library::wgmma {
+
+#define HG_INSTANTIATE(tile, kind)                                          \
+  template __global__ void gemm_kernel<Config<tile, EpilogueKind::kind>>(   \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+      const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
+      const __grid_constant__ ClusterPositions)
+
+HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), Plain);
+HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), General);
+HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), Plain);
+HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), General);
+
+#undef HG_INSTANTIATE
+
+}  // namespace hopper_gemm::library::wgmma

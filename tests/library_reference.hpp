@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hopper_gemm/gemm_epilogue.hpp"
+#include "library/kernel_args.hpp"
+#include "verify/element.cuh"
+
+// What the library has to compute, without a word of the library's own: loops on the host, in double.
+namespace hopper_gemm::library {
+
+/// Activation's definition.
+inline double reference_activation(Activation activation, double x) {
+  const double sqrt_two_over_pi = std::sqrt(2 / std::acos(-1.0));
+  switch (activation) {
+    case Activation::None: return x;
+    case Activation::Relu: return std::isnan(x) || x > 0 ? x : 0;
+    case Activation::Gelu: return x * 0.5 * std::erfc(-x * std::sqrt(0.5));
+    case Activation::GeluTanh:
+      return 0.5 * x * (1 + std::tanh(sqrt_two_over_pi * (x + 0.044715 * x * x * x)));
+    case Activation::Silu: return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+/// Where in an operand's memory the element of batch `batch` is that lies at `mn` along M or N and at `k` along K.
+inline std::int64_t operand_index(const OperandArgs& operand, std::int64_t batch, std::int64_t mn,
+                                  std::int64_t k) {
+  const bool is_k_major = operand.major == OperandMajor::K;
+  const std::int64_t line = is_k_major ? mn : k;
+  const std::int64_t elem = is_k_major ? k : mn;
+  return batch * operand.batch_stride + line * operand.leading_dimension + elem;
+}
+
+/// An element of D before its rounding, and what its error is in proportion to: the sum of its terms' magnitudes.
+struct ReferenceElement {
+  double value;
+  double magnitude;
+};
+
+/// D: [batch_count, M, N], without gaps. All pointers are the host's. Reads what the kernels may:
+/// neither A nor B where alpha or K is 0, no C where beta is 0, nothing outside of the matrices. C may be D, before it
+/// is overwritten.
+inline std::vector<ReferenceElement> reference_gemm(const KernelArgs& args) {
+  const std::int64_t m = args.shape.m;
+  const std::int64_t n = args.shape.n;
+  const GemmEpilogue& epilogue = args.epilogue;
+  const std::int64_t k = epilogue.alpha == 0 ? 0 : args.shape.k;
+  std::vector<ReferenceElement> d(static_cast<std::size_t>(args.batch_count * m * n));
+  // One batch's operands with K contiguous, each element converted once.
+  const auto lines_of = [&](const OperandArgs& operand, std::int64_t lines, std::int64_t batch) {
+    std::vector<double> values(static_cast<std::size_t>(lines * k));
+    for (std::int64_t line = 0; line < lines; ++line) {
+      for (std::int64_t i = 0; i < k; ++i) {
+        values[static_cast<std::size_t>(line * k + i)] =
+            load_element(operand.data, args.input_type, operand_index(operand, batch, line, i));
+      }
+    }
+    return values;
+  };
+  for (std::int64_t batch = 0; batch < args.batch_count; ++batch) {
+    const std::vector<double> a = lines_of(args.a, m, batch);
+    const std::vector<double> b = lines_of(args.b, n, batch);
+    for (std::int64_t row = 0; row < m; ++row) {
+      for (std::int64_t column = 0; column < n; ++column) {
+        double sum = 0;
+        double sum_of_magnitudes = 0;
+        for (std::int64_t i = 0; i < k; ++i) {
+          const double product =
+              a[static_cast<std::size_t>(row * k + i)] * b[static_cast<std::size_t>(column * k + i)];
+          sum += product;
+          sum_of_magnitudes += std::abs(product);
+        }
+        double value = 0;
+        double magnitude = 0;
+        const auto add = [&](double term, double magnitude_of_term) {
+          value += term;
+          magnitude += magnitude_of_term;
+        };
+        if (k != 0) {
+          const double alpha = static_cast<double>(epilogue.alpha);
+          add(alpha * sum, std::abs(alpha) * sum_of_magnitudes);
+        }
+        if (epilogue.beta != 0) {
+          const std::int64_t index = batch * epilogue.c_batch_stride + row * epilogue.ldc + column;
+          const double term =
+              static_cast<double>(epilogue.beta) * load_element(epilogue.c, epilogue.output_type, index);
+          add(term, std::abs(term));
+        }
+        if (epilogue.bias_kind != Bias::None) {
+          const std::int64_t index =
+              batch * epilogue.bias_batch_stride + (epilogue.bias_kind == Bias::PerRow ? row : column);
+          const double term = load_element(epilogue.bias, epilogue.bias_type, index);
+          add(term, std::abs(term));
+        }
+        d[static_cast<std::size_t>((batch * m + row) * n + column)] = {
+            reference_activation(epilogue.activation, value), magnitude};
+      }
+    }
+  }
+  return d;
+}
+
+}  // namespace hopper_gemm::library

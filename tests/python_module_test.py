@@ -1,0 +1,114 @@
+"""What examples/python/hopper_gemm.py makes of arrays, without a library and a GPU: it is asked for plans that nobody runs."""
+
+import ctypes
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "examples/python"))
+import hopper_gemm  # noqa: E402
+
+
+class InterfaceArray:
+    """Like an array of CuPy; strides are in elements."""
+
+    def __init__(self, address, shape, strides=None, typestr="<f2"):
+        size = int(typestr[2:])
+        self.__cuda_array_interface__ = {
+            "data": (address, False), "shape": shape, "typestr": typestr, "version": 3,
+            "strides": None if strides is None else tuple(stride * size for stride in strides)}
+
+
+class DlpackArray:
+    """Like a tensor of PyTorch, by a capsule as DLPack wants it."""
+
+    def __init__(self, address, shape, strides, type_code, type_bits, device_type=2, byte_offset=0):
+        extents = ctypes.c_int64 * len(shape)
+        self.shape, self.strides = extents(*shape), None if strides is None else extents(*strides)
+        self.tensor = hopper_gemm._DLTensor(
+            address, device_type, 3, len(shape), type_code, type_bits, 1, self.shape,
+            ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64)) if strides else None, byte_offset)
+
+    def __dlpack_device__(self):
+        return (self.tensor.device_type, self.tensor.device_id)
+
+    def __dlpack__(self, stream):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+class Arrays(unittest.TestCase):
+    def setUp(self):
+        made = hopper_gemm._plan
+        self.addCleanup(setattr, hopper_gemm, "_plan", made)
+        hopper_gemm._plan = lambda device, arguments: dict(arguments, device=device)
+
+    def plan_of(self, *arrays, **options):
+        return {name: dict(value) if isinstance(value, tuple) else value
+                for name, value in hopper_gemm.plan_of(*arrays, **options).items()}
+
+    def test_reads_the_interface(self):
+        array = hopper_gemm.as_array(InterfaceArray(0x1000, (2, 3, 4), typestr="<f4"))
+        self.assertEqual(array, (0x1000, (2, 3, 4), (12, 4, 1), "fp32", None))
+        self.assertEqual(array.size_bytes, 96)
+        with self.assertRaisesRegex(TypeError, "must be fp16 or fp32, not <f8"):
+            hopper_gemm.as_array(InterfaceArray(0x1000, (2, 3), typestr="<f8"))
+        with self.assertRaisesRegex(TypeError, "list has neither"):
+            hopper_gemm.as_array([1])
+
+    def test_reads_dlpack(self):
+        array = hopper_gemm.as_array(DlpackArray(0x1000, (2, 3), (1, 2), 4, 16, byte_offset=8))
+        self.assertEqual(array, (0x1008, (2, 3), (1, 2), "bf16", 3))
+        array = hopper_gemm.as_array(DlpackArray(0x1000, (2, 3), None, 2, 32))
+        self.assertEqual(array, (0x1000, (2, 3), (3, 1), "fp32", 3))
+        with self.assertRaisesRegex(TypeError, "on the GPU is needed"):
+            hopper_gemm.as_array(DlpackArray(0x1000, (2, 3), None, 2, 32, device_type=1))
+        with self.assertRaisesRegex(TypeError, "DLPack's type 0 of 8 bits"):
+            hopper_gemm.as_array(DlpackArray(0x1000, (2, 3), None, 0, 8))
+
+    def test_describes_matrices(self):
+        plan = self.plan_of(InterfaceArray(0x1000, (5, 8), (10, 1)), InterfaceArray(0x2002, (8, 7), (1, 9)),
+                            InterfaceArray(0x3008, (5, 7), typestr="<f4"), activation="relu")
+        self.assertEqual((plan["m"], plan["n"], plan["k"], plan["batch_count"]), (5, 7, 8, 1))
+        self.assertEqual((plan["input_type"], plan["output_type"], plan["activation"]), ("fp16", "fp32", "relu"))
+        self.assertEqual(plan["a"], {"order": "row_major", "leading_dimension": 10, "batch_stride": 0, "alignment_bytes": 16})
+        self.assertEqual(plan["b"], {"order": "column_major", "leading_dimension": 9, "batch_stride": 0, "alignment_bytes": 2})
+        self.assertEqual(plan["d"], {"order": "row_major", "leading_dimension": 7, "batch_stride": 0, "alignment_bytes": 8})
+        self.assertNotIn("bias", plan)
+
+    def test_describes_batches(self):
+        plan = self.plan_of(InterfaceArray(0x1000, (4, 5, 8), (8, 32, 1)), InterfaceArray(0x2000, (8, 7)),
+                            InterfaceArray(0x3000, (4, 5, 7)), c=InterfaceArray(0x4000, (1, 5, 7)),
+                            bias=InterfaceArray(0x5000, (5,), typestr="<f4"), bias_kind="per_row")
+        self.assertEqual(plan["batch_count"], 4)
+        self.assertEqual((plan["a"]["leading_dimension"], plan["a"]["batch_stride"]), (32, 8))
+        self.assertEqual(plan["b"]["batch_stride"], 0)
+        self.assertEqual(plan["c"]["batch_stride"], 0)
+        self.assertEqual(plan["d"]["batch_stride"], 35)
+        self.assertEqual((plan["bias"], plan["bias_type"]), ("per_row", "fp32"))
+
+    def test_describes_vectors(self):
+        for shape, strides, order, pitch in (((5, 1), (1, 1), "row_major", 1), ((5, 1), (3, 1), "row_major", 3),
+                                             ((1, 5), (5, 1), "row_major", 5), ((1, 5), (1, 3), "column_major", 3),
+                                             ((1, 1), (1, 1), "row_major", 1), ((1, 5), (1, 1), "row_major", 5)):
+            with self.subTest(shape=shape, strides=strides):
+                layout = hopper_gemm._layout("x", hopper_gemm.Array(0x1000, shape, strides, "fp16", None), 1)
+                self.assertEqual((layout["order"], layout["leading_dimension"]), (order, pitch))
+
+    def test_refuses_what_does_not_fit(self):
+        a, b, d = InterfaceArray(0x1000, (5, 8)), InterfaceArray(0x2000, (8, 7)), InterfaceArray(0x3000, (5, 7))
+        with self.assertRaisesRegex(ValueError, r"b has shape \(7, 8\), which does not fit d's \(5, 7\)"):
+            hopper_gemm.plan_of(a, InterfaceArray(0x2000, (7, 8)), d)
+        with self.assertRaisesRegex(ValueError, "d has 1 dimensions"):
+            hopper_gemm.plan_of(a, b, InterfaceArray(0x3000, (5,)))
+        with self.assertRaisesRegex(ValueError, "neither its rows nor its columns are contiguous"):
+            hopper_gemm.plan_of(InterfaceArray(0x1000, (5, 8), (16, 2)), b, d)
+        with self.assertRaisesRegex(ValueError, "7 contiguous elements are needed"):
+            hopper_gemm.plan_of(a, b, d, bias=InterfaceArray(0x4000, (5,)))
+        with self.assertRaisesRegex(TypeError, "a and b must have one type"):
+            hopper_gemm.plan_of(a, InterfaceArray(0x2000, (8, 7), typestr="<f4"), d)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Fits the coefficients of the library's cost model (src/library/wgmma_choice.cpp) to measured times.
+
+usage: fit_cost_model.py [--steps N] [--seed N] CSV...
+  CSV  what `matmul tune best --suite library --csv` wrote: a row for each configuration at each shape
+
+Prints the coefficients, and for every shape which configuration the model takes, how much longer that runs than the best
+one that was measured, and how far the model's time is off. The model is that of estimate(): change both together. A
+random search from the coefficients of today, which makes the choices good first and the times right second; it says what
+it found, and what stands in the source is for a person to round and enter.
+"""
+
+import argparse
+import csv
+import math
+import random
+import re
+
+# As in wgmma_choice.cpp; microseconds, bytes, operations.
+START = {
+    "kLaunchUs": 1.9,
+    "kFillUs": 0.5,
+    "kClusterUs": 0.7,
+    "kReduceUs": 1.6,
+    "kMemoryBytesPerUs": 3.3e6,
+    "kSmMemoryBytesPerUs": 7.6e4,
+    "kL2BytesPerUs": 9.5e6,
+    "kSmBytesPerUs": 9.7e4,
+    "kSmFlopsPerUs": 7.0e6,
+    "kBlockUs": 0.28,
+    "kStoreElemsPerUs": 4.3e4,
+    "slowness of block_n 64": 1.76,
+    "slowness of small tiles": 1.18,
+}
+# Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says.
+ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 16, 8: 15}
+BLOCK_K = 64
+ELEM_BYTES = 2
+# How much the worst choice counts beside the mean, and how much the times beside the choices.
+WORST_WEIGHT = 0.1
+TIME_WEIGHT = 0.5
+# Times of configurations that nobody would choose need not be right.
+WORTH_FITTING = 1.6
+
+
+def ceil_div(dividend, divisor):
+    return -(-dividend // divisor)
+
+
+def parse_config(name):
+    match = re.fullmatch(r"wgmma_(\d+)x(\d+)_s\d+_c(\d)x(\d)(?:_k(\d))?", name)
+    return tuple(int(field or 1) for field in match.groups()) if match else None
+
+
+def read_times(paths):
+    """{(m, n, k): {configuration's name: microseconds}}, burst mode."""
+    times = {}
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if row["version"] != "best" or row["mode"] != "burst" or not row["time_median_us"]:
+                    continue
+                if parse_config(row["config"]) is None:
+                    continue
+                shape = tuple(int(row[extent]) for extent in "mnk")
+                times.setdefault(shape, {})[row["config"]] = float(row["time_median_us"])
+    return times
+
+
+def estimate(shape, name, model):
+    """estimate() of wgmma_choice.cpp for bf16 and one batch."""
+    m, n, k = shape
+    block_m, block_n, cluster_m, cluster_n, split = parse_config(name)
+    size = cluster_m * cluster_n * split
+    clusters = ceil_div(m, block_m * cluster_m) * ceil_div(n, block_n * cluster_n)
+    active = ACTIVE_CLUSTERS[size]
+    ctas = min(clusters, active) * size
+    rows, columns = min(m, block_m), min(n, block_n)
+    block_bytes = (rows / cluster_n + columns / cluster_m) * BLOCK_K * ELEM_BYTES
+    slowness = 1.0
+    if block_n == 64:
+        slowness = model["slowness of block_n 64"]
+    elif block_m * block_n <= 128 * 128:
+        slowness = model["slowness of small tiles"]
+    block_us = max(
+        2.0 * block_m * block_n * BLOCK_K / model["kSmFlopsPerUs"] * slowness,
+        block_bytes / model["kSmBytesPerUs"],
+        block_bytes * ctas / model["kL2BytesPerUs"],
+        model["kBlockUs"])
+    tile_us = ceil_div(ceil_div(k, BLOCK_K), split) * block_us + rows * columns / split / model["kStoreElemsPerUs"]
+    if split > 1:
+        tile_us += model["kReduceUs"]
+    memory_us = ELEM_BYTES * (m * k + n * k + m * n) / min(
+        model["kMemoryBytesPerUs"], ctas * model["kSmMemoryBytesPerUs"])
+    return (model["kLaunchUs"] + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
+            max(ceil_div(clusters, active) * tile_us, memory_us))
+
+
+def chosen(shape, times, model):
+    return min(times, key=lambda name: estimate(shape, name, model))
+
+
+def losses(all_times, model):
+    """How many times as long as the best each shape's choice runs."""
+    return [times[chosen(shape, times, model)] / min(times.values()) for shape, times in all_times.items()]
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def objective(all_times, model):
+    of_choices = losses(all_times, model)
+    errors = [
+        abs(math.log(estimate(shape, name, model) / time))
+        for shape, times in all_times.items()
+        for name, time in times.items()
+        if time < WORTH_FITTING * min(times.values())
+    ]
+    return (geometric_mean(of_choices) + WORST_WEIGHT * (max(of_choices) - 1) +
+            TIME_WEIGHT * sum(errors) / len(errors))
+
+
+def fit(all_times, steps, seed):
+    generator = random.Random(seed)
+    model, best = dict(START), objective(all_times, START)
+    for _ in range(steps):
+        candidate = dict(model)
+        for name in generator.sample(list(candidate), generator.choice([1, 2])):
+            candidate[name] *= math.exp(generator.gauss(0, 0.1))
+        score = objective(all_times, candidate)
+        if score < best:
+            model, best = candidate, score
+    return model
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("csv", nargs="+")
+    arguments = parser.parse_args()
+    times = read_times(arguments.csv)
+    if not times:
+        parser.error("no row of version best with a configuration of the wgmma back end, in burst mode")
+    model = fit(times, arguments.steps, arguments.seed)
+    for label, coefficients in (("before", START), ("after", model)):
+        of_choices = losses(times, coefficients)
+        print(f"{label}: choices run {geometric_mean(of_choices):.3f} times as long as the best, the worst "
+              f"{max(of_choices):.3f}")
+    for name, value in model.items():
+        print(f"  {name} = {value:.3g}")
+    for shape, of_shape in times.items():
+        name = chosen(shape, of_shape, model)
+        best = min(of_shape, key=of_shape.get)
+        print(f"{'x'.join(map(str, shape))}: {name} {of_shape[name]:.2f} us, estimated "
+              f"{estimate(shape, name, model):.2f}; best {best} {of_shape[best]:.2f} us")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Writes the library's table of tuned configurations from what `matmul tune best --json` measured.
+
+usage: generate_tuned_table.py [--check] [FILE...]
+  --check  write nothing; exit 1 if the committed table differs from what would be written
+
+FILE: profiles/h200/library_tuned*.json unless given. The table is src/library/wgmma_tuned_h200.inc. Of configurations of
+the family mma nothing is written: the table is the wgmma back end's.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+TABLE = REPOSITORY / "src" / "library" / "wgmma_tuned_h200.inc"
+MAJOR_OF_B = {"col": "K", "row": "MN"}
+
+
+def lines_of(files):
+    """The table's lines, in the order of the files; of a problem that comes twice the later measurement counts."""
+    problems = {}
+    for file in files:
+        for entry in json.loads(file.read_text()):
+            if entry["version"] != "best" or not entry["config"].startswith("wgmma_"):
+                continue
+            problems[entry["m"], entry["n"], entry["k"], MAJOR_OF_B[entry["b"]]] = entry["config"]
+    for (m, n, k, major), config in problems.items():
+        yield f'    {{{{{m}, {n}, {k}}}, OperandMajor::{major}, "{config}"}},\n'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    files = arguments.files or sorted((REPOSITORY / "profiles" / "h200").glob("library_tuned*.json"))
+    if not files:
+        sys.exit("generate_tuned_table.py: there is no profiles/h200/library_tuned*.json; "
+                 "`matmul tune best --suite library --json profiles/h200/library_tuned.json` writes one")
+    text = "".join(lines_of(files))
+    if not arguments.check:
+        TABLE.write_text(text)
+    elif TABLE.read_text() != text:
+        sys.exit(f"{TABLE.relative_to(REPOSITORY)} is not what the measurements say: run tools/generate_tuned_table.py")
+
+
+if __name__ == "__main__":
+    main()
