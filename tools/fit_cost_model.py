@@ -32,7 +32,8 @@ START = {
     "slowness of block_n 64": 1.76,
     "slowness of small tiles": 1.18,
 }
-# Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says.
+# Clusters of so many CTAs that an H200 runs at a time. cudaOccupancyMaxActiveClusters said so of 1 to 4 and 8; for 5 to 7 it
+# was not asked, and these are guesses.
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 16, 8: 15}
 BLOCK_K = 64
 ELEM_BYTES = 2

@@ -27,7 +27,6 @@ namespace hopper_gemm::library {
 namespace wgmma {
 namespace {
 
-constexpr int kBlockK = 64;
 constexpr int kTmaAlignmentBytes = 16;
 constexpr int kInputBytes = 2;
 constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
@@ -160,8 +159,8 @@ TensorMapType tensor_map_type(DataType type) {
 
 class PreparedWgmma final : public PreparedGemm {
  public:
-  PreparedWgmma(const Problem& problem, const Device& device, const Estimate& chosen, std::string reason)
-      : choice_(chosen.choice),
+  PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, std::string reason)
+      : choice_(choice),
         instance_(instance_of(choice_.tile)),
         config_(name_of(choice_)),
         reason_(std::move(reason)),
@@ -173,9 +172,10 @@ class PreparedWgmma final : public PreparedGemm {
     const int cluster_n = tile.block_n * tile.cluster_n;
     const TileGrid grid = make_tile_grid(shape, cluster_m, cluster_n);
     const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(args.batch_count);
-    const int active = std::max(active_clusters(device, choice_), 1);
     const bool is_persistent = choice_.split == 1;
-    const int workers = is_persistent ? even_waves(tiles, active) : static_cast<int>(tiles);
+    const int workers =
+        is_persistent ? even_waves(tiles, active_clusters(device, choice_)) : static_cast<int>(tiles);
+    const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
     num_ctas_ = static_cast<unsigned>(workers) * static_cast<unsigned>(cluster_size(choice_));
 
     params_.shape = shape;
@@ -189,12 +189,11 @@ class PreparedWgmma final : public PreparedGemm {
     params_.is_fp16 = args.input_type == DataType::Float16;
     params_.stores_by_tma = can_store_by_tma(problem);
     // The curve pays where a wave is followed by others, which find in L2 what it has left there.
-    params_.order = tiles > static_cast<std::uint32_t>(workers) ? TileOrder::Hilbert : TileOrder::Columns;
+    params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
     params_.split = choice_.split;
     const int k_blocks = ceil_div(shape.k, kBlockK);
     params_.k_blocks = k_blocks / choice_.split;
     params_.longer_parts = k_blocks % choice_.split;
-    const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
     params_.used_stages =
         has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
     is_plain_ = is_plain(problem);
@@ -288,7 +287,6 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   };
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
-  const std::string_view tuned = tuned_config(problem.args, device);
   if (!config.empty()) {
     const std::vector<std::string> names = configs();
     if (std::find(names.begin(), names.end(), config) == names.end()) {
@@ -296,8 +294,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     }
     chosen = find(config);
     reason = "asked for";
-  } else if (find(tuned) != estimates.end()) {
-    chosen = find(tuned);
+  } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
+    chosen = tuned;
     reason = "measured as the fastest for this shape on an H200";
   }
   if (chosen == estimates.end()) {
@@ -314,7 +312,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
        ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
-  *prepared = std::make_unique<PreparedWgmma>(problem, device, *chosen, reason);
+  *prepared = std::make_unique<PreparedWgmma>(problem, device, chosen->choice, reason);
   return {};
 }
 

@@ -9,10 +9,10 @@
 namespace hopper_gemm::library::wgmma {
 namespace {
 
-constexpr int kBlockK = 64;
 constexpr double kInputBytes = 2;
 
-// Fitted by tools/fit_cost_model.py to the times of all configurations on an H200.
+// Fitted as tools/fit_cost_model.py does it, to an earlier run of all configurations over the shapes of
+// profiles/h200/library_tuning.csv.
 constexpr double kLaunchUs = 1.9;              // of a kernel that has nothing to do
 constexpr double kFillUs = 0.5;                // until the first loads arrive
 constexpr double kClusterUs = 0.7;             // a cluster's barriers
@@ -83,11 +83,11 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   };
   const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
+  // Least time for the operands to come from memory and D to go there.
   const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
   return {.choice = choice,
           .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) +
                      std::max(static_cast<double>(waves) * tile_us, memory_us),
-          .memory_us = memory_us,
           .waves = static_cast<int>(waves)};
 }
 

@@ -9,6 +9,9 @@
 
 namespace hopper_gemm::library::wgmma {
 
+/// Elements along K of a stage.
+inline constexpr int kBlockK = 64;
+
 /// The largest cluster that every sm_90 GPU runs.
 inline constexpr int kMaxSplit = 8;
 
@@ -35,8 +38,7 @@ using ActiveClusters = std::function<int(const Choice&)>;
 struct Estimate {
   Choice choice;
   double time_us;
-  double memory_us;  ///< least time for the operands to come from memory and D to go there
-  int waves;         ///< of clusters, one after the other
+  int waves;  ///< of clusters, one after the other
 };
 
 /// How long the problem should take by `choice`.
