@@ -49,8 +49,6 @@ int main(void) {
   operands.b = example_to_gpu(b, sizeof b);
   operands.bias = example_to_gpu(bias, sizeof bias);
   operands.d = example_to_gpu(NULL, sizeof d);
-  operands.workspace_bytes = hgemm_plan_workspace_bytes(plan);
-  if (operands.workspace_bytes > 0) operands.workspace = example_to_gpu(NULL, operands.workspace_bytes);
   check(hgemm_plan_run(plan, &operands, NULL), "hgemm_plan_run");
   EXAMPLE_CUDA(cudaMemcpy(d, operands.d, sizeof d, cudaMemcpyDeviceToHost));
 

@@ -45,8 +45,6 @@ int main() {
   operands.d = example_to_gpu(d.data(), d.size() * sizeof d[0]);
   operands.c = operands.d;
   operands.beta = 1;
-  operands.workspace_bytes = plan.workspace_bytes();
-  if (operands.workspace_bytes > 0) operands.workspace = example_to_gpu(nullptr, operands.workspace_bytes);
 
   cudaStream_t stream = nullptr;
   cudaGraph_t graph = nullptr;

@@ -49,14 +49,12 @@ hopper_gemm::GemmPlan make_layer(int inputs, int outputs, hopper_gemm::Activatio
 }
 
 void run_layer(const hopper_gemm::GemmPlan& plan, const void* x, const void* weights, const void* bias,
-               void* d, void* workspace) {
+               void* d) {
   hopper_gemm::GemmOperands operands;
   operands.a = x;
   operands.b = weights;
   operands.bias = bias;
   operands.d = d;
-  operands.workspace = workspace;
-  operands.workspace_bytes = plan.workspace_bytes();
   check(plan.run(operands, nullptr), "run");
 }
 
@@ -90,13 +88,10 @@ int main() {
 
   const auto first = make_layer(kInputs, kHidden, hopper_gemm::Activation::Gelu);
   const auto second = make_layer(kHidden, kOutputs, hopper_gemm::Activation::None);
-  // The layers follow each other on one stream, and so may share it.
-  const std::size_t workspace_bytes = std::max(first.workspace_bytes(), second.workspace_bytes());
-  void* workspace = workspace_bytes > 0 ? example_to_gpu(nullptr, workspace_bytes) : nullptr;
   void* hidden = example_to_gpu(nullptr, kTokens * kHidden * sizeof(std::uint16_t));
   void* output = example_to_gpu(nullptr, kTokens * kOutputs * sizeof(std::uint16_t));
-  run_layer(first, to_gpu(x), to_gpu(w1), to_gpu(b1), hidden, workspace);
-  run_layer(second, hidden, to_gpu(w2), to_gpu(b2), output, workspace);
+  run_layer(first, to_gpu(x), to_gpu(w1), to_gpu(b1), hidden);
+  run_layer(second, hidden, to_gpu(w2), to_gpu(b2), output);
   Bf16s y(kTokens * kOutputs);
   EXAMPLE_CUDA(cudaMemcpy(y.data(), output, y.size() * sizeof y[0], cudaMemcpyDeviceToHost));
 

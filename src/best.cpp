@@ -65,10 +65,18 @@ auto fields_of(const GemmDescriptor& gemm) {
                     fields_of_layout(gemm.b), fields_of_layout(gemm.c), fields_of_layout(gemm.d));
 }
 
+GemmOptions options_of(const GemmArgs& args, const std::string& config) {
+  GemmOptions options;
+  options.config = config;
+  options.workspace_limit_bytes = args.workspace_bytes;
+  return options;
+}
+
 /// A plan with what it was made of.
 struct KeptPlan {
   library::Device device;
   std::string config;
+  std::size_t workspace_limit_bytes;
   GemmDescriptor descriptor;
   GemmPlan plan;
 };
@@ -81,13 +89,12 @@ Status find_plan(const GemmArgs& args, const std::string& config, const GemmPlan
   HG_RETURN_IF_ERROR(library::query_current_device(&device));
   const GemmDescriptor descriptor = descriptor_of(args);
   const bool is_it = kept && kept->device == device && kept->config == config &&
+                     kept->workspace_limit_bytes == args.workspace_bytes &&
                      fields_of(kept->descriptor) == fields_of(descriptor);
   if (!is_it) {
-    GemmOptions options;
-    options.config = config;
     GemmPlan made;
-    HG_RETURN_IF_ERROR(made.create(descriptor, options));
-    kept = KeptPlan{device, config, descriptor, std::move(made)};
+    HG_RETURN_IF_ERROR(made.create(descriptor, options_of(args, config)));
+    kept = KeptPlan{device, config, args.workspace_bytes, descriptor, std::move(made)};
   }
   *plan = &kept->plan;
   return {};
@@ -97,10 +104,6 @@ Status run_plan(const std::string& config, const GemmArgs& args, cudaStream_t st
   HG_RETURN_IF_ERROR(can_implement(args));
   const GemmPlan* plan = nullptr;
   HG_RETURN_IF_ERROR(find_plan(args, config, &plan));
-  if (plan->workspace_bytes() > 0) {
-    return unsupported(plan->config() + " needs a workspace of " + std::to_string(plan->workspace_bytes()) +
-                       " bytes, and GemmArgs have none");
-  }
   GemmOperands operands;
   operands.a = args.a;
   operands.b = args.b;
@@ -108,6 +111,8 @@ Status run_plan(const std::string& config, const GemmArgs& args, cudaStream_t st
   operands.d = args.d;
   operands.alpha = args.alpha;
   operands.beta = args.beta;
+  operands.workspace = args.workspace;
+  operands.workspace_bytes = args.workspace_bytes;
   return plan->run(operands, stream);
 }
 
@@ -117,7 +122,7 @@ Status can_implement(const GemmArgs& args) {
   if (is_single(args)) return single_kernel().can_implement(args);
   HG_RETURN_IF_ERROR(check_gemm(args));
   library::CheckedGemm checked;
-  const Status refusal = library::CheckedGemm::create(descriptor_of(args), false, &checked);
+  const Status refusal = library::CheckedGemm::create(descriptor_of(args), options_of(args, ""), &checked);
   // A GEMM, as check_gemm has found, but none for the library.
   return refusal.ok() ? Status() : unsupported(refusal.message());
 }
@@ -145,8 +150,8 @@ std::vector<std::string> configs(const GemmArgs& args) {
   library::Device device{};
   std::vector<std::string> configs;
   if (!library::query_current_device(&device).ok() ||
-      !library::promising_configs(descriptor_of(args), device, library::all_backends(), kConfigsToMeasure,
-                                  &configs)
+      !library::promising_configs(descriptor_of(args), options_of(args, ""), device, library::all_backends(),
+                                  kConfigsToMeasure, &configs)
            .ok()) {
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -48,6 +49,9 @@ struct TuningSpace {
   /// too little shared memory for it, or the operands are not aligned as the configuration needs it.
   Status (*launch)(const std::string& config, const GemmArgs& args, cudaStream_t stream);
 };
+
+/// The workspace that kernels get where they are measured and verified: as much as cuBLAS.
+inline constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
 
 /// What a kernel that chooses by operands and GPU would run.
 struct KernelChoice {

@@ -97,22 +97,32 @@ Status check_spec(const TensorMapSpec& spec) {
   return {};
 }
 
-}  // namespace
-
-DriverEntryPoint find_tensor_map_encoder() {
+DriverEntryPoint find_driver_function(const char* name) {
   DriverEntryPoint found;
   if (cudaDriverGetVersion(&found.driver_version) != cudaSuccess || found.driver_version == 0) return found;
   cudaDriverEntryPointQueryResult query = cudaDriverEntryPointSymbolNotFound;
   void* function = nullptr;
 #if CUDART_VERSION >= 12050
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
-                                                             kFirstDriverWithTma, cudaEnableDefault, &query);
-#else
   const cudaError_t error =
-      cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &query);
+      cudaGetDriverEntryPointByVersion(name, &function, kFirstDriverWithTma, cudaEnableDefault, &query);
+#else
+  const cudaError_t error = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &query);
 #endif
   if (error == cudaSuccess && query == cudaDriverEntryPointSuccess) found.function = function;
   return found;
+}
+
+Status refused(const char* function, CUresult result) {
+  return {StatusCode::CudaError,
+          std::string(function) + " failed with CUresult " + std::to_string(result)};
+}
+
+}  // namespace
+
+DriverEntryPoint find_tensor_map_encoder() { return find_driver_function("cuTensorMapEncodeTiled"); }
+
+DriverEntryPoint find_tensor_map_address_replacer() {
+  return find_driver_function("cuTensorMapReplaceAddress");
 }
 
 Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point) {
@@ -122,7 +132,7 @@ Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point) {
   const int version = entry_point.driver_version;
   return unsupported("the installed NVIDIA driver (CUDA " + std::to_string(version / 1000) + "." +
                      std::to_string(version % 1000 / 10) +
-                     ") has no cuTensorMapEncodeTiled: install a driver for CUDA 12.0 or newer");
+                     ") has no functions for tensor maps: install a driver for CUDA 12.0 or newer");
 }
 
 Status encode_tensor_map_with(TensorMapEncodeFn encode, const TensorMapSpec& spec, TensorMap* tensor_map) {
@@ -145,10 +155,7 @@ Status encode_tensor_map_with(TensorMapEncodeFn encode, const TensorMapSpec& spe
       driver_swizzle(spec.swizzle), driver_l2_promotion(spec.l2_promotion),
       spec.oob_fill == OobFill::Zeros ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
                                       : CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
-  if (result != CUDA_SUCCESS) {
-    return {StatusCode::CudaError,
-            "cuTensorMapEncodeTiled refused the tensor map with CUresult " + std::to_string(result)};
-  }
+  if (result != CUDA_SUCCESS) return refused("cuTensorMapEncodeTiled", result);
   *tensor_map = std::bit_cast<TensorMap>(encoded);
   return {};
 }
@@ -157,6 +164,14 @@ Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map) {
   static const DriverEntryPoint entry_point = find_tensor_map_encoder();
   HG_RETURN_IF_ERROR(check_tensor_map_entry_point(entry_point));
   return encode_tensor_map_with(std::bit_cast<TensorMapEncodeFn>(entry_point.function), spec, tensor_map);
+}
+
+Status replace_tensor_map_address(const void* base, TensorMap* tensor_map) {
+  static const DriverEntryPoint entry_point = find_tensor_map_address_replacer();
+  HG_RETURN_IF_ERROR(check_tensor_map_entry_point(entry_point));
+  const CUresult result = std::bit_cast<TensorMapReplaceAddressFn>(entry_point.function)(
+      reinterpret_cast<CUtensorMap*>(tensor_map), const_cast<void*>(base));
+  return result == CUDA_SUCCESS ? Status() : refused("cuTensorMapReplaceAddress", result);
 }
 
 Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows, std::int64_t cols,

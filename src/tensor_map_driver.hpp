@@ -20,8 +20,14 @@ struct DriverEntryPoint {
   int driver_version = 0;    ///< as cudaDriverGetVersion reports it, 0 when no driver is installed
 };
 
+/// The type of cuTensorMapReplaceAddress.
+using TensorMapReplaceAddressFn = CUresult (*)(CUtensorMap* tensor_map, void* base);
+
 /// Looks `cuTensorMapEncodeTiled` up in the installed driver, without linking against libcuda.
 DriverEntryPoint find_tensor_map_encoder();
+
+/// The same of `cuTensorMapReplaceAddress`, which every driver has that has the encoder.
+DriverEntryPoint find_tensor_map_address_replacer();
 
 /// Ok when `entry_point` can be called; otherwise says whether the driver is missing or too old.
 Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point);

@@ -285,7 +285,7 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
   expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
-  expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm, ragged and library"});
+  expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm, ragged, library and long_k"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
@@ -428,7 +428,7 @@ TEST_F(CliTest, DriverWithoutTensorMaps) {
 
 TEST_F(CliTest, TooLittleMemoryIsSaidBeforeAllocating) {
   expect_refused({"1", "--size", "1000000"},
-                 {"1000000x1000000x1000000 needs 6000.0 GB", "--size 129024 or less"});
+                 {"1000000x1000000x1000000 needs 6000.1 GB", "--size 129024 or less"});
   expect_refused({"1", "--shape", "2147483647x2147483647x2147483640"}, {"GB of GPU memory"});
   platform_.device_.free_bytes = 1 << 20;
   expect_refused({"1"}, {"0.0 GB free", "end the programs"});

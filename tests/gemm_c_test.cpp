@@ -80,6 +80,7 @@ TEST_F(GemmC, StartsFromTheDefaultsOfCpp) {
   EXPECT_EQ(options.struct_bytes, sizeof options);
   EXPECT_EQ(options.config, nullptr);
   EXPECT_EQ(options.programmatic_dependent_launch, 0);
+  EXPECT_EQ(options.workspace_limit_bytes, GemmOptions().workspace_limit_bytes);
   const hgemm_operands_t operands = initial_operands();
   EXPECT_EQ(operands.struct_bytes, sizeof operands);
   EXPECT_EQ(operands.alpha, 1);
@@ -110,6 +111,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   hgemm_options_t options = HGEMM_OPTIONS_INIT;
   options.config = "wgmma_fake";
   options.programmatic_dependent_launch = 1;
+  options.workspace_limit_bytes = 100;
   fake_wgmma.workspace_bytes = 64;
   hgemm_plan_t* plan = nullptr;
   ASSERT_EQ(hgemm_plan_create(&plan, &descriptor, &options), HGEMM_OK) << hgemm_last_error_message();
@@ -126,6 +128,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
 
   const Problem& problem = fake_wgmma.prepared.at(0);
   EXPECT_TRUE(problem.programmatic_dependent_launch);
+  EXPECT_EQ(problem.workspace_limit_bytes, 100U);
   EXPECT_EQ(problem.alignments.a, 2);
   EXPECT_EQ(problem.alignments.b, 4);
   EXPECT_EQ(problem.alignments.c, 8);

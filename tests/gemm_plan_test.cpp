@@ -19,6 +19,7 @@
 #include "emulator/emulator.hpp"
 #include "fake_backends.hpp"
 #include "library/plan.hpp"
+#include "tests/allocation_limit.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -74,7 +75,7 @@ class GemmPlanTest : public testing::Test {
 TEST_F(GemmPlanTest, RanksTheConfigurationsOfTheBackEndThatItWouldChoose) {
   std::vector<std::string> configs;
   const auto promising = [&](const GemmDescriptor& gemm, std::size_t most) {
-    return promising_configs(gemm, kH200, all_backends(), most, &configs);
+    return promising_configs(gemm, {}, kH200, all_backends(), most, &configs);
   };
   ASSERT_TRUE(promising(small_gemm(), 16).ok());
   EXPECT_THAT(configs, testing::ElementsAre("wgmma_fake"));
@@ -492,6 +493,28 @@ TEST_F(GemmPlanTest, ReadsNeitherANorBWhereAlphaIsZero) {
 }
 
 // --- Operands --------------------------------------------------------------------------------------------------------
+
+TEST_F(GemmPlanTest, AllocatesNothingOnTheHostToRun) {
+  ASSERT_TRUE(create(small_gemm()).ok());
+  const GemmOperands operands = small_operands();
+  // The fakes remember what they are asked.
+  fake_wgmma.launched.reserve(1);
+  fake_wgmma.workspaces.reserve(1);
+  const AllocationLimit limit(0);
+  EXPECT_TRUE(run(operands).ok());
+  EXPECT_FALSE(limit.was_reached());
+}
+
+TEST_F(GemmPlanTest, RunsOutOfMemoryForMessagesWithAStatus) {
+  GemmPlan plan;
+  Status status;
+  {
+    const AllocationLimit limit(0);
+    status = plan.run({}, nullptr);
+  }
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_EQ(status.message(), "no host memory");
+}
 
 struct OperandFault {
   std::function<void(GemmOperands&)> make;

@@ -295,7 +295,8 @@ library::Problem LibraryGemm::problem() const {
                      .c = alignment_bytes((problem_.in_place ? problem_.d : problem_.c).offset,
                                           problem_.output_type),
                      .d = alignment_bytes(problem_.d.offset, problem_.output_type)},
-      .programmatic_dependent_launch = false};
+      .programmatic_dependent_launch = false,
+      .workspace_limit_bytes = kWorkspaceLimitBytes};
   result.args.a.data = nullptr;
   result.args.b.data = nullptr;
   GemmEpilogue& epilogue = result.args.epilogue;

@@ -58,6 +58,9 @@ struct LibraryProblem {
   OperandValues values = OperandValues::Integers;
 };
 
+/// What the tests' problems may take, which is all that any of their configurations asks for.
+inline constexpr std::size_t kWorkspaceLimitBytes = std::size_t{64} << 20;
+
 /// Which of the descriptors that mean the same problem.
 struct Description {
   bool column_major_d = false;  ///< D is the problem's transpose

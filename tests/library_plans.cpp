@@ -21,8 +21,9 @@ constexpr GemmShape kShapes[] = {{1, 1, 1}, {17, 40, 72}, {67, 70, 33}, {129, 72
 constexpr float kAlphas[] = {1, -2, 0};
 
 /// Runs the plan and waits; what is wrong with that, or nothing.
-std::string run(const GemmPlan& plan, const GemmOperands& operands, const PlanTarget& target) {
-  if (plan.workspace_bytes() != 0) return "the plan needs a workspace, which no test brings";
+std::string run(const GemmPlan& plan, GemmOperands operands, const PlanTarget& target) {
+  operands.workspace_bytes = plan.workspace_bytes();
+  if (operands.workspace_bytes != 0) operands.workspace = target.allocate(operands.workspace_bytes);
   if (const Status run = plan.run(operands, target.stream); !run.ok()) return "run: " + run.message();
   const Status waited = target.wait();
   return waited.ok() ? "" : waited.message();
@@ -37,6 +38,7 @@ std::string test_name(const PlanCase& plan_case) {
   if (plan_case.description.b_transposed) name += "_bt";
   if (!plan_case.options.config.empty()) name += "_by_" + plan_case.options.config;
   if (plan_case.options.programmatic_dependent_launch) name += "_pdl";
+  if (plan_case.options.workspace_limit_bytes != 0) name += "_with_a_workspace";
   return name;
 }
 
@@ -262,6 +264,11 @@ class Draw {
     result.description = {.column_major_d = one_in(3), .a_transposed = one_in(2), .b_transposed = one_in(2)};
     result.options.programmatic_dependent_launch = one_in(3);
     if (one_in(3)) result.options.config = draw_config(&random_);
+    if (one_in(3)) {
+      result.options.workspace_limit_bytes = kWorkspaceLimitBytes;
+      constexpr int kSmallExtent = 80;
+      if (one_in(2)) problem.shape = {below(kSmallExtent), below(kSmallExtent), 1000 + below(2000)};
+    }
     return result;
   }
 

@@ -77,7 +77,7 @@ TEST_F(CheckMemory, AcceptsWhatFits) {
 TEST_F(CheckMemory, SaysWhatIsAskedWhatThereIsAndWhatToTypeInstead) {
   const Status status = check_memory({262144, 262144, 262144}, device_, required);
   ASSERT_EQ(status.code(), StatusCode::OutOfMemory);
-  EXPECT_THAT(status.message(), HasSubstr("262144x262144x262144 needs 412.3 GB"));
+  EXPECT_THAT(status.message(), HasSubstr("262144x262144x262144 needs 412.4 GB"));
   EXPECT_THAT(status.message(), HasSubstr("NVIDIA H200 has 100.0 GB free of 141.0 GB"));
   // 3 * N^2 * 2 bytes <= 100 GB: N <= 129099, in steps of 128.
   EXPECT_THAT(status.message(), HasSubstr("type --size 129024 or less"));

@@ -8,6 +8,7 @@
 #include "benchmark/cublas_gemm.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
+#include "registry.hpp"
 #include "test_support.hpp"
 #include "verify/verify.hpp"
 
@@ -24,7 +25,7 @@ TEST(CudaPlatform, CountsOperandsWorkspacesAndVerification) {
   for (const GemmShape& shape : {GemmShape{1, 8, 8}, GemmShape{129, 257, 264}, GemmShape{8192, 8192, 8192}}) {
     const std::int64_t measured = platform.required_bytes({shape}, kL2Bytes, false);
     const std::int64_t verified = platform.required_bytes({shape}, kL2Bytes, true);
-    constexpr auto kWorkspaces = static_cast<std::int64_t>(3 * kCublasWorkspaceBytes);
+    constexpr auto kWorkspaces = static_cast<std::int64_t>(3 * kWorkspaceBytes);
     EXPECT_GE(measured, required_bytes({shape}, kL2Bytes) + kWorkspaces) << to_string(shape);
     EXPECT_EQ(verified - measured, verify_required_bytes({shape})) << to_string(shape);
   }

@@ -2,6 +2,7 @@
 // accepted each instruction. Device code only, so that NVRTC compiles it as well. Never launched.
 
 #include <ptx/address.cuh>
+#include <ptx/approximate.cuh>
 #include <ptx/cache_policy.cuh>
 #include <ptx/cluster.cuh>
 #include <ptx/elect.cuh>
@@ -9,6 +10,7 @@
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/mbarrier.cuh>
 #include <ptx/named_barrier.cuh>
+#include <ptx/prefetch.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/stmatrix.cuh>
@@ -86,6 +88,10 @@ __global__ void fences(const TensorMap* global_map) {
   griddepcontrol_wait();
   griddepcontrol_launch_dependents();
 }
+
+__global__ void prefetches(const void* global) { prefetch_l2(global); }
+
+__global__ void approximations(float* values) { values[0] = ex2_approx_ftz(rcp_approx_ftz(values[0])); }
 
 __global__ void special_registers(uint64_t* out) {
   uint64_t sum = 0;

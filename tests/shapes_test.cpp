@@ -78,7 +78,7 @@ TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {
 }
 
 TEST(Shapes, SuitesHoldWhatEveryKernelTakes) {
-  for (const char* name : {"squares", "llm", "ragged", "library"}) {
+  for (const char* name : {"squares", "llm", "ragged", "library", "long_k"}) {
     std::vector<GemmShape> shapes;
     ASSERT_TRUE(find_suite(name, &shapes).ok()) << name;
     EXPECT_GE(shapes.size(), 6U);
@@ -94,7 +94,7 @@ TEST(Shapes, UnknownSuiteNamesTheSuites) {
   std::vector<GemmShape> shapes;
   const Status status = find_suite("cubes", &shapes);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("squares, llm, ragged and library"));
+  EXPECT_THAT(status.message(), HasSubstr("squares, llm, ragged, library and long_k"));
 }
 
 TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {

@@ -193,7 +193,7 @@ TEST(TensorMapEntryPoint, SaysThatTheDriverIsTooOld) {
   const Status status = check_tensor_map_entry_point({nullptr, 11080});
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_THAT(status.message(),
-              HasSubstr("(CUDA 11.8) has no cuTensorMapEncodeTiled: install a driver for CUDA 12.0"));
+              HasSubstr("(CUDA 11.8) has no functions for tensor maps: install a driver for CUDA 12.0"));
 }
 
 TEST(TensorMapEntryPoint, AcceptsADriverThatHasIt) {

@@ -2,7 +2,7 @@
 """Fits the coefficients of the library's cost model (src/library/wgmma_choice.cpp) to measured times.
 
 usage: fit_cost_model.py [--steps N] [--seed N] CSV...
-  CSV  what `matmul tune best --suite library --csv` wrote: a row for each configuration at each shape
+  CSV  what `matmul tune best --suite library --suite long_k --csv` wrote: a row for each configuration at each shape
 
 Prints the coefficients, and for every shape which configuration the model takes, how much longer that runs than the best
 one that was measured, and how far the model's time is off. The model is that of estimate(): change both together. A
@@ -18,23 +18,23 @@ import re
 
 # As in wgmma_choice.cpp; microseconds, bytes, operations.
 START = {
-    "kLaunchUs": 1.9,
-    "kFillUs": 0.5,
+    "kLaunchUs": 2.19,
+    "kFillUs": 0.44,
     "kClusterUs": 0.7,
-    "kReduceUs": 1.6,
+    "kReduceUs": 4.6,
+    "kSlicesUs": 6.4,
     "kMemoryBytesPerUs": 3.3e6,
-    "kSmMemoryBytesPerUs": 7.6e4,
+    "kSmMemoryBytesPerUs": 7.0e4,
     "kL2BytesPerUs": 9.5e6,
-    "kSmBytesPerUs": 9.7e4,
+    "kSmBytesPerUs": 1.4e5,
     "kSmFlopsPerUs": 7.0e6,
-    "kBlockUs": 0.28,
-    "kStoreElemsPerUs": 4.3e4,
-    "slowness of block_n 64": 1.76,
-    "slowness of small tiles": 1.18,
+    "kBlockUs": 0.144,
+    "kStoreElemsPerUs": 3.3e4,
+    "slowness of block_n 64": 1.65,
+    "slowness of small tiles": 1.15,
 }
-# Clusters of so many CTAs that an H200 runs at a time. cudaOccupancyMaxActiveClusters said so of 1 to 4 and 8; for 5 to 7 it
-# was not asked, and these are guesses.
-ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 24, 6: 20, 7: 16, 8: 15}
+# Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
+ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
 BLOCK_K = 64
 ELEM_BYTES = 2
 # How much the worst choice counts beside the mean, and how much the times beside the choices.
@@ -49,7 +49,7 @@ def ceil_div(dividend, divisor):
 
 
 def parse_config(name):
-    match = re.fullmatch(r"wgmma_(\d+)x(\d+)_s\d+_c(\d)x(\d)(?:_k(\d))?", name)
+    match = re.fullmatch(r"wgmma_(\d+)x(\d+)_s\d+_c(\d)x(\d)(?:_k(\d)(?:x(\d+))?)?", name)
     return tuple(int(field or 1) for field in match.groups()) if match else None
 
 
@@ -71,9 +71,9 @@ def read_times(paths):
 def estimate(shape, name, model):
     """estimate() of wgmma_choice.cpp for bf16 and one batch."""
     m, n, k = shape
-    block_m, block_n, cluster_m, cluster_n, split = parse_config(name)
+    block_m, block_n, cluster_m, cluster_n, split, slices = parse_config(name)
     size = cluster_m * cluster_n * split
-    clusters = ceil_div(m, block_m * cluster_m) * ceil_div(n, block_n * cluster_n)
+    clusters = ceil_div(m, block_m * cluster_m) * ceil_div(n, block_n * cluster_n) * slices
     active = ACTIVE_CLUSTERS[size]
     ctas = min(clusters, active) * size
     rows, columns = min(m, block_m), min(n, block_n)
@@ -88,12 +88,17 @@ def estimate(shape, name, model):
         block_bytes / model["kSmBytesPerUs"],
         block_bytes * ctas / model["kL2BytesPerUs"],
         model["kBlockUs"])
-    tile_us = ceil_div(ceil_div(k, BLOCK_K), split) * block_us + rows * columns / split / model["kStoreElemsPerUs"]
+    k_blocks = ceil_div(ceil_div(k, BLOCK_K), slices)
+    tile_us = ceil_div(k_blocks, split) * block_us + rows * columns / split / model["kStoreElemsPerUs"]
     if split > 1:
         tile_us += model["kReduceUs"]
     memory_us = ELEM_BYTES * (m * k + n * k + m * n) / min(
         model["kMemoryBytesPerUs"], ctas * model["kSmMemoryBytesPerUs"])
-    return (model["kLaunchUs"] + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
+    slices_us = 0.0
+    if slices > 1:
+        sums_bytes = slices * m * ceil_div(n, 4) * 4 * 4
+        slices_us = model["kSlicesUs"] + 2.0 * sums_bytes / model["kL2BytesPerUs"]
+    return (slices_us + model["kLaunchUs"] + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
             max(ceil_div(clusters, active) * tile_us, memory_us))
 
 

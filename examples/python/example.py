@@ -31,13 +31,10 @@ def with_torch(torch):
     d = torch.empty(M, N, dtype=torch.float32, device="cuda")
     a, b = (array.cuda().to(torch.bfloat16) for array in (a, b))
 
-    def scratch(size_bytes):
-        return torch.empty((size_bytes + 3) // 4, dtype=torch.float32, device="cuda")
-
     def is_right():
         return bool((d.cpu() == expected).all())
 
-    return a, b.T, d, bias.cuda(), scratch, torch.cuda.current_stream().cuda_stream, is_right
+    return a, b.T, d, bias.cuda(), torch.cuda.current_stream().cuda_stream, is_right
 
 
 def with_cupy(cupy):
@@ -57,13 +54,10 @@ def with_cupy(cupy):
     d = cupy.empty((M, N), dtype=cupy.float32)
     a, b = (cupy.asarray(array, dtype=cupy.float16) for array in (a, b))
 
-    def scratch(size_bytes):
-        return cupy.empty((size_bytes + 3) // 4, dtype=cupy.float32)
-
     def is_right():
         return bool((d.get() == expected).all())
 
-    return a, b.T, d, cupy.asarray(bias), scratch, cupy.cuda.get_current_stream().ptr, is_right
+    return a, b.T, d, cupy.asarray(bias), cupy.cuda.get_current_stream().ptr, is_right
 
 
 def main():
@@ -74,14 +68,13 @@ def main():
             import cupy
         except ImportError:
             skip("neither PyTorch nor CuPy is installed")
-        a, b, d, bias, scratch, stream, is_right = with_cupy(cupy)
+        a, b, d, bias, stream, is_right = with_cupy(cupy)
     else:
-        a, b, d, bias, scratch, stream, is_right = with_torch(torch)
+        a, b, d, bias, stream, is_right = with_torch(torch)
 
     options = {"bias": bias, "activation": "relu"}
     plan = hopper_gemm.plan_of(a, b, d, **options)
-    workspace = scratch(plan.workspace_bytes) if plan.workspace_bytes else None
-    hopper_gemm.gemm(a, b, d, workspace=workspace, stream=stream, **options)
+    hopper_gemm.gemm(a, b, d, stream=stream, **options)
     right = is_right()
     print(f"hopper-gemm {hopper_gemm.version()}, {plan.config}: {'right' if right else 'wrong'}")
     return 0 if right else 1

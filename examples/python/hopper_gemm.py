@@ -56,6 +56,7 @@ class Options(ctypes.Structure):
         ("struct_bytes", ctypes.c_size_t),
         ("config", ctypes.c_char_p),
         ("programmatic_dependent_launch", ctypes.c_int32),
+        ("workspace_limit_bytes", ctypes.c_size_t),
     ]
 
 
@@ -121,7 +122,7 @@ class Plan:
 
     def __init__(self, m, n, k, *, batch_count=1, input_type="bf16", output_type="bf16", a=None, b=None, c=None, d=None,
                  bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", config="",
-                 programmatic_dependent_launch=False):
+                 programmatic_dependent_launch=False, workspace_limit_bytes=0):
         def layout(order="row_major", transposed=False, leading_dimension=PACKED, batch_stride=PACKED, alignment_bytes=16):
             return MatrixLayout(LAYOUTS.index(order), transposed, leading_dimension, batch_stride, alignment_bytes)
 
@@ -129,7 +130,7 @@ class Plan:
             ctypes.sizeof(Descriptor), m, n, k, batch_count, DATA_TYPES.index(input_type), DATA_TYPES.index(output_type),
             *(layout(**(fields or {})) for fields in (a, b, c, d)),
             BIASES.index(bias), DATA_TYPES.index(bias_type), bias_batch_stride, ACTIVATIONS.index(activation))
-        options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch)
+        options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch, workspace_limit_bytes)
         self._plan = ctypes.c_void_p()
         _check(library().hgemm_plan_create(ctypes.byref(self._plan), ctypes.byref(descriptor), ctypes.byref(options)))
 
@@ -264,7 +265,8 @@ def _plan(_device, arguments):
     return Plan(**{name: dict(value) if isinstance(value, tuple) else value for name, value in arguments})
 
 
-def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", config=""):
+def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", config="",
+            workspace_limit_bytes=0):
     """The plan that gemm() runs for such arrays, on the current device, which must be theirs. Made once and kept."""
     arrays = {"a": as_array(a), "b": as_array(b), "d": as_array(d)}
     if c is not None:
@@ -284,6 +286,7 @@ def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="n
     arguments = {
         "m": m, "n": n, "k": k, "batch_count": batch_count, "input_type": arrays["a"].data_type,
         "output_type": arrays["d"].data_type, "activation": activation, "config": config,
+        "workspace_limit_bytes": workspace_limit_bytes,
     }
     arguments.update((name, tuple(_layout(name, array, batch_count).items())) for name, array in arrays.items())
     if bias is not None:
@@ -300,15 +303,17 @@ def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none
     """Enqueues d = activation(alpha * a @ b + beta * c + bias) on `stream`, the number of a cudaStream_t, and returns.
 
     Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix
-    for all. Rows or columns are contiguous, with any pitch. workspace: an array of plan_of(...).workspace_bytes or more,
-    of any of the types, where that is not 0. All must live until the GEMM has run. ValueError, TypeError: arrays that do
+    for all. Rows or columns are contiguous, with any pitch. workspace: an array of any of the types, for a small d with a
+    long K, as large as you like; how much of it is used, plan_of() knows. All must live until the GEMM has run. ValueError, TypeError: arrays that do
     not fit each other; GemmError: what the library refuses.
     """
-    plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, config=config)
+    scratch = {}
+    if workspace is not None:
+        array = as_array(workspace)
+        scratch = {"workspace": array.address, "workspace_bytes": array.size_bytes}
+    plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, config=config,
+                   workspace_limit_bytes=scratch.get("workspace_bytes", 0))
     operands = {name: None if array is None else as_array(array).address
                 for name, array in (("a", a), ("b", b), ("d", d), ("c", c), ("bias", bias))}
-    if workspace is not None:
-        scratch = as_array(workspace)
-        operands.update(workspace=scratch.address, workspace_bytes=scratch.size_bytes)
-    plan.run(**operands, alpha=alpha, beta=beta, stream=stream)
+    plan.run(**operands, **scratch, alpha=alpha, beta=beta, stream=stream)
     return d

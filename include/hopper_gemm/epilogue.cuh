@@ -7,6 +7,7 @@
 #include <ptx/stmatrix.cuh>
 
 #include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/element_pair.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
 
 namespace hopper_gemm {
@@ -71,27 +72,30 @@ __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloa
   }
 }
 
-/// The same for kN = 64 into a tile with the 128-byte swizzle, by stmatrix: no bank conflicts. staging:
-/// 1024-byte aligned. Threads: the whole warp, converged.
-template <int kN>
-__device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, __nv_bfloat16* staging,
-                                                        int lane) {
-  static_assert(kN == 64, "the swizzle spans 128 bytes");
+/// Rounds a fragment of kColumns columns, 32 or 64, of a warp's 16 rows of the accumulator to T, of 16 bits, and stores it
+/// to shared memory, [16, 64] with the 128-byte swizzle, from column first_column on, by stmatrix: no bank conflicts.
+/// fragment: the kColumns / 2 accumulator registers of the first of these columns on. staging: 1024-byte aligned. Threads:
+/// the whole warp, converged.
+template <typename T, int kColumns>
+__device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, ptx::SmemAddr staging,
+                                                        int first_column, int lane) {
+  static_assert(sizeof(T) == 2 && (kColumns == 32 || kColumns == 64), "the swizzle spans 128 bytes");
+  constexpr int kRowBytes = 128;
   // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
   // columns, 2 and 3 those of the next eight.
   const int row = lane % 16;
-  const int chunk = lane / 16;
-  const ptx::SmemAddr first = ptx::smem_addr(staging + row * kN);
+  const int first_chunk = first_column / 8 + lane / 16;
+  const ptx::SmemAddr first = staging + static_cast<cuda::std::uint32_t>(row * kRowBytes);
   const auto pack = [](float low, float high) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    const auto pair = round_pair<T>(low, high);
     return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
   };
 #pragma unroll
-  for (int i = 0; i < kN / 2; i += 8) {  // 16 columns, two chunks of 16 bytes
+  for (int i = 0; i < kColumns / 2; i += 8) {  // 16 columns, two chunks of 16 bytes
     const cuda::std::uint32_t matrices[4] = {
         pack(fragment[i], fragment[i + 1]), pack(fragment[i + 2], fragment[i + 3]),
         pack(fragment[i + 4], fragment[i + 5]), pack(fragment[i + 6], fragment[i + 7])};
-    const int swizzled_chunk = (i / 4 + chunk) ^ (row % 8);
+    const int swizzled_chunk = (i / 4 + first_chunk) ^ (row % 8);
     ptx::stmatrix(first + static_cast<cuda::std::uint32_t>(swizzled_chunk * 16), matrices);
   }
 }

@@ -4,13 +4,11 @@
 #include <cuda_fp16.h>
 
 #include <cuda/std/cstdint>
-#include <ptx/address.cuh>
-#include <ptx/stmatrix.cuh>
 
 #include "hopper_gemm/activation.cuh"
+#include "hopper_gemm/element_pair.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
-#include "hopper_gemm/mma_epilogue.cuh"
 
 namespace hopper_gemm {
 
@@ -44,96 +42,210 @@ __device__ __forceinline__ bool has_aligned_pairs(const void* matrix, cuda::std:
          leading_dimension % 2 == 0 && batch_stride % 2 == 0;
 }
 
-/// Calls visit(element 0 of the pair in values, first column, the matrix's pair) for every pair of the lane's that is
-/// not wholly outside of the matrix. T: const or not.
-template <int kGroups, typename T, typename Visit>
+/// Calls visit_pair(i, pair) for every pair of the lane's in the matrix, or where these are not all aligned, or some of
+/// them outside, visit_element(i, element) for every element inside; i: the first one's in values. T: const or not.
+///
+/// A branch for each pair would keep the pairs from being loaded together, and costs more than what it skips.
+template <int kGroups, typename T, typename VisitPair, typename VisitElement>
 __device__ __forceinline__ void for_each_pair(T* matrix, cuda::std::int64_t leading_dimension,
                                               cuda::std::int64_t batch_stride, FragmentPosition position,
-                                              GemmShape shape, Visit visit) {
+                                              GemmShape shape, VisitPair visit_pair,
+                                              VisitElement visit_element) {
   T* const first = matrix + position.batch * batch_stride + position.column;
+  const bool aligned = has_aligned_pairs<T>(matrix, leading_dimension, batch_stride);
+  if (aligned && position.row + 8 < shape.m && position.column + (kGroups - 1) * 8 + 1 < shape.n) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      T* const line = first + (position.row + half * 8) * leading_dimension;
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) visit_pair(group * 4 + half * 2, line + group * 8);
+    }
+    return;
+  }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = position.row + half * 8;
-    if (row >= shape.m) continue;
     T* const line = first + row * leading_dimension;
-#pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      const int column = position.column + group * 8;
-      if (column < shape.n) visit(group * 4 + half * 2, column, line + group * 8);
-    }
-  }
-}
-
-template <typename T, int kGroups>
-__device__ __forceinline__ void add_scaled_c(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
-                                             FragmentPosition position, GemmShape shape) {
-  using Pair = typename PairOf<T>::Type;
-  const bool pairs = has_aligned_pairs<T>(epilogue.c, epilogue.ldc, epilogue.c_batch_stride);
-  for_each_pair<kGroups>(static_cast<const T*>(epilogue.c), epilogue.ldc, epilogue.c_batch_stride, position,
-                         shape, [&](int i, int column, const T* c) {
-                           const bool both = column + 1 < shape.n;
-                           Pair pair;
-                           if (pairs && both) {
-                             pair = *reinterpret_cast<const Pair*>(c);
-                           } else {
-                             pair.x = c[0];
-                             pair.y = both ? c[1] : T(0.0F);
-                           }
-                           values[i] += epilogue.beta * static_cast<float>(pair.x);
-                           values[i + 1] += epilogue.beta * static_cast<float>(pair.y);
-                         });
-}
-
-template <typename T, int kGroups>
-__device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
-                                         FragmentPosition position, GemmShape shape) {
-  const T* const bias = static_cast<const T*>(epilogue.bias) + position.batch * epilogue.bias_batch_stride;
-  const auto load = [&](int index, int end) { return index < end ? static_cast<float>(bias[index]) : 0.0F; };
-  if (epilogue.bias_kind == Bias::PerRow) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float value = load(position.row + half * 8, shape.m);
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        values[group * 4 + half * 2] += value;
-        values[group * 4 + half * 2 + 1] += value;
-      }
-    }
-  } else {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        const float value = load(position.column + group * 8 + j, shape.n);
-        values[group * 4 + j] += value;
-        values[group * 4 + 2 + j] += value;
+        const int column = position.column + group * 8 + j;
+        if (row < shape.m && column < shape.n) visit_element(group * 4 + half * 2 + j, line + group * 8 + j);
       }
     }
   }
 }
 
-/// Sums of products to what D is to hold, still in fp32: activation(alpha · sum + beta · C + bias). Elements outside of
-/// [shape.m, shape.n] become anything; nothing of them is read. Threads: any, each its own elements.
+/// What a lane's elements take of C and the bias, as it lies in memory: to be loaded well before it is used. What is
+/// outside of the matrix is 0.
 template <int kGroups>
-__device__ __forceinline__ void apply_epilogue(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
-                                               FragmentPosition position, GemmShape shape) {
+struct EpilogueInputs {
+  // Of types of 16 bits each word of the first half is a pair.
+  cuda::std::uint32_t c[kGroups * 4] = {};
+  cuda::std::uint32_t bias[kGroups * 2] = {};  // PerRow: the two rows', then nothing
+};
+
+/// Loads pair number `pair`. Bits: of an element. source: aligned to the pair.
+template <typename Bits, int kWords>
+__device__ __forceinline__ void load_pair(cuda::std::uint32_t (&words)[kWords], int pair,
+                                          const Bits* source) {
+  if constexpr (sizeof(Bits) == 4) {
+    const uint2 loaded = *reinterpret_cast<const uint2*>(source);
+    words[pair * 2] = loaded.x;
+    words[pair * 2 + 1] = loaded.y;
+  } else {
+    words[pair] = *reinterpret_cast<const cuda::std::uint32_t*>(source);
+  }
+}
+
+/// Loads element number `elem`. words: 0 where it goes.
+template <typename Bits, int kWords>
+__device__ __forceinline__ void load_element(cuda::std::uint32_t (&words)[kWords], int elem,
+                                             const Bits* source) {
+  if constexpr (sizeof(Bits) == 4) {
+    words[elem] = *source;
+  } else {
+    words[elem / 2] |= cuda::std::uint32_t{*source} << (elem % 2 * 16);
+  }
+}
+
+/// A pair that the above have loaded, of elements of type T.
+template <typename T, int kWords>
+__device__ __forceinline__ float2 pair_of(const cuda::std::uint32_t (&words)[kWords], int pair) {
+  using Pair = typename PairOf<T>::Type;
+  constexpr int kPairWords = sizeof(Pair) / sizeof(cuda::std::uint32_t);
+  alignas(Pair) cuda::std::uint32_t of_pair[kPairWords];
+#pragma unroll
+  for (int i = 0; i < kPairWords; ++i) of_pair[i] = words[pair * kPairWords + i];
+  const Pair value = *reinterpret_cast<const Pair*>(of_pair);
+  return {static_cast<float>(value.x), static_cast<float>(value.y)};
+}
+
+template <typename Bits, int kGroups>
+__device__ __forceinline__ void load_c(EpilogueInputs<kGroups>& inputs, const GemmEpilogue& epilogue,
+                                       FragmentPosition position, GemmShape shape) {
+  for_each_pair<kGroups>(
+      static_cast<const Bits*>(epilogue.c), epilogue.ldc, epilogue.c_batch_stride, position, shape,
+      [&](int i, const Bits* pair) { load_pair(inputs.c, i / 2, pair); },
+      [&](int i, const Bits* element) { load_element(inputs.c, i, element); });
+}
+
+template <typename Bits, int kGroups>
+__device__ __forceinline__ void load_bias(EpilogueInputs<kGroups>& inputs, const GemmEpilogue& epilogue,
+                                          FragmentPosition position, GemmShape shape) {
+  const Bits* const bias =
+      static_cast<const Bits*>(epilogue.bias) + position.batch * epilogue.bias_batch_stride;
+  if (epilogue.bias_kind == Bias::PerRow) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = position.row + half * 8;
+      if (row < shape.m) inputs.bias[half] = bias[row];
+    }
+    return;
+  }
+  const bool aligned = has_aligned_pairs<Bits>(epilogue.bias, 0, epilogue.bias_batch_stride);
+  if (aligned && position.column + (kGroups - 1) * 8 + 1 < shape.n) {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      load_pair(inputs.bias, group, bias + position.column + group * 8);
+    }
+    return;
+  }
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int column = position.column + group * 8 + j;
+      if (column < shape.n) load_element(inputs.bias, group * 2 + j, bias + column);
+    }
+  }
+}
+
+/// Loads what a lane's elements at `position` need; nothing outside of [shape.m, shape.n] is read. Threads: any.
+template <int kGroups>
+__device__ __forceinline__ EpilogueInputs<kGroups> load_epilogue_inputs(const GemmEpilogue& epilogue,
+                                                                        FragmentPosition position,
+                                                                        GemmShape shape) {
+  EpilogueInputs<kGroups> inputs;
+  if (epilogue.beta != 0) {
+    if (size_of(epilogue.output_type) == 4) {
+      load_c<cuda::std::uint32_t>(inputs, epilogue, position, shape);
+    } else {
+      load_c<cuda::std::uint16_t>(inputs, epilogue, position, shape);
+    }
+  }
+  if (epilogue.bias_kind != Bias::None) {
+    if (size_of(epilogue.bias_type) == 4) {
+      load_bias<cuda::std::uint32_t>(inputs, epilogue, position, shape);
+    } else {
+      load_bias<cuda::std::uint16_t>(inputs, epilogue, position, shape);
+    }
+  }
+  return inputs;
+}
+
+template <typename T, int kGroups>
+__device__ __forceinline__ void add_scaled_c(float (&values)[kGroups * 4],
+                                             const EpilogueInputs<kGroups>& inputs, float beta) {
+#pragma unroll
+  for (int pair = 0; pair < kGroups * 2; ++pair) {
+    const float2 c = pair_of<T>(inputs.c, pair);
+    values[pair * 2] += beta * c.x;
+    values[pair * 2 + 1] += beta * c.y;
+  }
+}
+
+template <typename T, int kGroups>
+__device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const EpilogueInputs<kGroups>& inputs,
+                                         Bias kind) {
+  if (kind == Bias::PerRow) {
+    // Words of their own, whatever the type: the first of a pair of which the second is not looked at.
+    constexpr int kWords = sizeof(T) == 4 ? 2 : 1;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      cuda::std::uint32_t words[kWords] = {inputs.bias[half]};
+      const float bias = pair_of<T>(words, 0).x;
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        values[group * 4 + half * 2] += bias;
+        values[group * 4 + half * 2 + 1] += bias;
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    const float2 bias = pair_of<T>(inputs.bias, group);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      values[group * 4 + half * 2] += bias.x;
+      values[group * 4 + half * 2 + 1] += bias.y;
+    }
+  }
+}
+
+/// Sums of products to alpha · sum + beta · C + bias: of an epilogue all but the activation. Elements outside of D become
+/// anything. inputs: of these elements. Threads: any, each its own elements.
+template <int kGroups>
+__device__ __forceinline__ void scale_and_add(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
+                                              const EpilogueInputs<kGroups>& inputs) {
 #pragma unroll
   for (float& value : values) value *= epilogue.alpha;
   if (epilogue.beta != 0) {
     switch (epilogue.output_type) {
-      case DataType::BFloat16: add_scaled_c<__nv_bfloat16, kGroups>(values, epilogue, position, shape); break;
-      case DataType::Float16: add_scaled_c<__half, kGroups>(values, epilogue, position, shape); break;
-      case DataType::Float32: add_scaled_c<float, kGroups>(values, epilogue, position, shape); break;
+      case DataType::BFloat16: add_scaled_c<__nv_bfloat16>(values, inputs, epilogue.beta); break;
+      case DataType::Float16: add_scaled_c<__half>(values, inputs, epilogue.beta); break;
+      case DataType::Float32: add_scaled_c<float>(values, inputs, epilogue.beta); break;
     }
   }
   if (epilogue.bias_kind != Bias::None) {
     switch (epilogue.bias_type) {
-      case DataType::BFloat16: add_bias<__nv_bfloat16, kGroups>(values, epilogue, position, shape); break;
-      case DataType::Float16: add_bias<__half, kGroups>(values, epilogue, position, shape); break;
-      case DataType::Float32: add_bias<float, kGroups>(values, epilogue, position, shape); break;
+      case DataType::BFloat16: add_bias<__nv_bfloat16>(values, inputs, epilogue.bias_kind); break;
+      case DataType::Float16: add_bias<__half>(values, inputs, epilogue.bias_kind); break;
+      case DataType::Float32: add_bias<float>(values, inputs, epilogue.bias_kind); break;
     }
   }
-  activate(values, epilogue.activation);
 }
 
 template <typename T, int kGroups>
@@ -141,18 +253,10 @@ __device__ __forceinline__ void store_fragment_as(const float (&values)[kGroups 
                                                   const GemmEpilogue& epilogue, FragmentPosition position,
                                                   GemmShape shape) {
   using Pair = typename PairOf<T>::Type;
-  const bool pairs = has_aligned_pairs<T>(epilogue.d, epilogue.ldd, epilogue.d_batch_stride);
-  for_each_pair<kGroups>(static_cast<T*>(epilogue.d), epilogue.ldd, epilogue.d_batch_stride, position, shape,
-                         [&](int i, int column, T* d) {
-                           const Pair pair = round_pair<T>(values[i], values[i + 1]);
-                           const bool both = column + 1 < shape.n;
-                           if (pairs && both) {
-                             *reinterpret_cast<Pair*>(d) = pair;
-                           } else {
-                             d[0] = pair.x;
-                             if (both) d[1] = pair.y;
-                           }
-                         });
+  for_each_pair<kGroups>(
+      static_cast<T*>(epilogue.d), epilogue.ldd, epilogue.d_batch_stride, position, shape,
+      [&](int i, T* pair) { *reinterpret_cast<Pair*>(pair) = round_pair<T>(values[i], values[i + 1]); },
+      [&](int i, T* element) { *element = round_pair<T>(values[i], 0).x; });
 }
 
 /// Rounds a fragment to D's type and stores it, two elements at a time where D's alignment allows it. Elements outside
@@ -170,34 +274,6 @@ __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4
   }
 }
 
-/// Bytes of a row of the staging tiles below, which TMA takes with the 128-byte swizzle.
-inline constexpr int kStagingRowBytes = 128;
-
-/// Rounds a warp's fragment of kColumns columns, 32 or 64, to a 16-bit type and stores it to `staging`, [16, 64] with the
-/// 128-byte swizzle, from column first_column on, by stmatrix: no bank conflicts. staging: 1024-byte aligned. Threads:
-/// the whole warp, converged.
-template <typename T, int kColumns>
-__device__ __forceinline__ void stage_rounded(const float (&values)[kColumns / 2], ptx::SmemAddr staging,
-                                              int first_column, int lane) {
-  // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
-  // columns, 2 and 3 those of the next eight.
-  const int row = lane % 16;
-  const int first_chunk = first_column / 8 + lane / 16;
-  const ptx::SmemAddr first = staging + static_cast<cuda::std::uint32_t>(row * kStagingRowBytes);
-  const auto pack = [](float low, float high) {
-    const auto pair = round_pair<T>(low, high);
-    return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
-  };
-#pragma unroll
-  for (int i = 0; i < kColumns / 2; i += 8) {  // 16 columns, two chunks of 16 bytes
-    const cuda::std::uint32_t matrices[4] = {
-        pack(values[i], values[i + 1]), pack(values[i + 2], values[i + 3]),
-        pack(values[i + 4], values[i + 5]), pack(values[i + 6], values[i + 7])};
-    const int swizzled_chunk = (i / 4 + first_chunk) ^ (row % 8);
-    ptx::stmatrix(first + static_cast<cuda::std::uint32_t>(swizzled_chunk * 16), matrices);
-  }
-}
-
 /// Stores a warp's fragment of 32 columns as fp32 to `staging`, [16, 32] with the 128-byte swizzle. staging: 1024-byte
 /// aligned. Threads: the whole warp.
 __device__ __forceinline__ void stage_fp32(const float (&values)[16], unsigned char* staging, int lane) {
@@ -205,9 +281,10 @@ __device__ __forceinline__ void stage_fp32(const float (&values)[16], unsigned c
   for (int group = 0; group < 4; ++group) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
+      constexpr int kRowBytes = 128;
       const int row = lane / 4 + half * 8;
       const int chunk = group * 2 + lane % 4 / 2;
-      const int byte = row * kStagingRowBytes + (chunk ^ row % 8) * 16 + lane % 2 * 8;
+      const int byte = row * kRowBytes + (chunk ^ row % 8) * 16 + lane % 2 * 8;
       const int i = group * 4 + half * 2;
       *reinterpret_cast<float2*>(staging + byte) = float2{values[i], values[i + 1]};
     }

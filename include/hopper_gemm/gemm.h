@@ -91,6 +91,7 @@ typedef struct hgemm_options {
   size_t struct_bytes;  ///< sizeof(hgemm_options_t)
   const char* config;   ///< null is as good as empty
   int32_t programmatic_dependent_launch;
+  size_t workspace_limit_bytes;
 } hgemm_options_t;
 
 /// hopper_gemm::GemmOperands.
@@ -118,9 +119,9 @@ typedef struct hgemm_operands {
         HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE                                                           \
   }
 
-/// The configuration that the library chooses.
+/// The configuration that the library chooses, without a workspace.
 #define HGEMM_OPTIONS_INIT \
-  { sizeof(hgemm_options_t), NULL, 0 }
+  { sizeof(hgemm_options_t), NULL, 0, 0 }
 
 /// Null, with alpha 1 and beta 0.
 #define HGEMM_OPERANDS_INIT \

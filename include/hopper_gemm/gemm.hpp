@@ -2,7 +2,7 @@
 ///
 ///   D = activation(alpha · op(A) · op(B) + beta · C + bias), accumulated in fp32, for each of batch_count problems.
 ///
-/// Describe the problem, make a plan of it, run the plan as often as you like:
+/// Describe the problem, make a plan of it, run the plan as often as you like. Errors are statuses, want of memory too:
 ///
 ///   hopper_gemm::GemmDescriptor gemm;
 ///   gemm.m = m, gemm.n = n, gemm.k = k;
@@ -80,6 +80,9 @@ struct GemmOptions {
   /// memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"): its set-up is hidden.
   /// Only on sm_90; elsewhere it changes nothing.
   bool programmatic_dependent_launch = false;
+  /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a long K, more
+  /// than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of 64x64.
+  std::size_t workspace_limit_bytes = 0;
 };
 
 /// The operands of one run: device pointers, aligned as the descriptor promises, the bias to its elements.
@@ -118,7 +121,8 @@ class HG_API GemmPlan {
   ///
   /// InvalidArgument: names the field that no GEMM can have, or the configuration that there is not.
   /// Unsupported: no GPU, or one older than sm_80, a driver that is too old, inputs of fp32, operands that span 2^63 bytes
-  /// or more, a configuration that is not for this problem. CudaError: the runtime refused a call.
+  /// or more, a configuration that is not for this problem. OutOfMemory: of the host or the GPU. CudaError: the runtime
+  /// refused a call.
   Status create(const GemmDescriptor& descriptor, const GemmOptions& options = {});
 
   /// Enqueues the GEMM on `stream`, of the plan's device, and returns without waiting. Allocates nothing and uses no
@@ -127,10 +131,12 @@ class HG_API GemmPlan {
   /// Where D has no elements it does nothing, whatever the operands.
   ///
   /// InvalidArgument: names the operand that is null, misaligned, too small or overlaps what it must not, or the plan is
-  /// one of nothing. Unsupported: the current device is not the plan's. CudaError: the launch was refused.
+  /// one of nothing. Unsupported: the current device is not the plan's. OutOfMemory: the kernel's first launch on a
+  /// device loads its code there. CudaError: the launch was refused, as are all once a kernel, of whoever's, has failed.
+  /// That an address is none of the GPU's memory the kernel finds out: the stream's next synchronisation says so.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
-  /// What run() needs of the caller, in bytes; often 0.
+  /// What run() needs of the caller, in bytes: at most GemmOptions::workspace_limit_bytes.
   std::size_t workspace_bytes() const;
 
   /// The chosen configuration's name, such as "wgmma_128x256_s4_c2x1"; empty of a plan of nothing, and where D has

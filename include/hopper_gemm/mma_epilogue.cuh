@@ -7,6 +7,7 @@
 
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/element_pair.cuh"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/host_device.hpp"
 
@@ -14,38 +15,6 @@ namespace hopper_gemm {
 
 /// Elements of a row that a thread stores together: 16 bytes of bf16 or fp16.
 inline constexpr int kChunkElems = 8;
-
-/// A pair of neighbours in a row of D, of type `T`.
-template <typename T>
-struct PairOf;
-template <>
-struct PairOf<__nv_bfloat16> {
-  using Type = __nv_bfloat162;
-};
-template <>
-struct PairOf<__half> {
-  using Type = __half2;
-};
-template <>
-struct PairOf<float> {
-  using Type = float2;
-};
-
-/// Two floats rounded to `T`.
-template <typename T>
-__device__ __forceinline__ typename PairOf<T>::Type round_pair(float first, float second);
-template <>
-__device__ __forceinline__ __nv_bfloat162 round_pair<__nv_bfloat16>(float first, float second) {
-  return __floats2bfloat162_rn(first, second);
-}
-template <>
-__device__ __forceinline__ __half2 round_pair<__half>(float first, float second) {
-  return __floats2half2_rn(first, second);
-}
-template <>
-__device__ __forceinline__ float2 round_pair<float>(float first, float second) {
-  return float2{first, second};
-}
 
 /// Whether all chunks of a matrix of `T`, whose rows are so many elements apart, start at multiples of 16 bytes. It is
 /// the matrix that decides: all threads of a launch take the same way but for the last columns.

@@ -20,4 +20,18 @@ struct TileConfig {
   HG_HOST_DEVICE friend constexpr bool operator==(const TileConfig&, const TileConfig&) = default;
 };
 
+/// A configuration of warps, whose threads' part mma.sync decides, walked through in bands of 8.
+HG_HOST_DEVICE constexpr TileConfig warp_tile(int block_m, int block_n, int block_k, int warp_m, int warp_n,
+                                              int stages) {
+  return {.block_m = block_m,
+          .block_n = block_n,
+          .block_k = block_k,
+          .warp_m = warp_m,
+          .warp_n = warp_n,
+          .thread_m = 0,
+          .thread_n = 0,
+          .stages = stages,
+          .band_m = 8};
+}
+
 }  // namespace hopper_gemm

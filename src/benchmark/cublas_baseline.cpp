@@ -5,6 +5,7 @@
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/gpu_sampler.hpp"
+#include "registry.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -49,7 +50,7 @@ CublasLtCandidates::~CublasLtCandidates() {
 
 Status CublasLtCandidates::create_handles(cublasOperation_t b_operation) {
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtCreate(&handle_));
-  HG_RETURN_IF_ERROR(workspace_.allocate(kCublasWorkspaceBytes));
+  HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
                                                            &b_operation, sizeof b_operation));

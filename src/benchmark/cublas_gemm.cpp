@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "registry.hpp"
 #include "watchdog.hpp"
 
 namespace hopper_gemm {
@@ -33,7 +34,7 @@ Status Cublas::create(std::unique_ptr<Cublas>* cublas) {
   HG_RETURN_IF_CUBLAS_ERROR(cublasSetMathMode(
       created->handle_,
       static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
-  HG_RETURN_IF_ERROR(created->workspace_.allocate(kCublasWorkspaceBytes));
+  HG_RETURN_IF_ERROR(created->workspace_.allocate(kWorkspaceBytes));
   HG_RETURN_IF_CUBLAS_ERROR(
       cublasSetWorkspace(created->handle_, created->workspace_.data(), created->workspace_.size_bytes()));
   *cublas = std::move(created);

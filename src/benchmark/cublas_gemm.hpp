@@ -14,9 +14,6 @@
 
 namespace hopper_gemm {
 
-/// Scratch memory that cuBLAS and cublasLt may use: enough for every split-K kernel that they would choose.
-inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{64} << 20;
-
 /// The type as cuBLAS names it.
 cudaDataType_t cuda_data_type(DataType type);
 

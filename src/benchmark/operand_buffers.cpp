@@ -8,6 +8,7 @@
 #include "benchmark/benchmark.hpp"
 #include "hopper_gemm/ceil_div.hpp"
 #include "matrix_lines.hpp"
+#include "registry.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -67,7 +68,8 @@ BufferPlan plan_operand_buffers(const GemmProblem& problem, std::int64_t l2_byte
 }
 
 std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes) {
-  return plan_operand_buffers(problem, l2_bytes).total_bytes;
+  return saturating_add(plan_operand_buffers(problem, l2_bytes).total_bytes,
+                        static_cast<std::int64_t>(kWorkspaceBytes));
 }
 
 Status check_memory(const GemmShape& shape, const DeviceInfo& device,
@@ -89,6 +91,7 @@ Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_byte
   const LeadingDimensions ld = plan.leading_dimensions;
   OperandBuffers allocated;
   HG_RETURN_IF_ERROR(allocated.slab_.allocate(plan.total_bytes));
+  HG_RETURN_IF_ERROR(allocated.workspace_.allocate(kWorkspaceBytes));
   std::byte* const a = allocated.slab_.data();
   std::byte* const b = a + plan.sets * plan.a_bytes;
   std::byte* const d = b + plan.sets * plan.b_bytes;
@@ -103,6 +106,8 @@ Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_byte
   for (std::int64_t set = 0; set < plan.sets; ++set) {
     allocated.sets_.push_back(args_of(problem, a + set * plan.a_bytes, ld.a, b + set * plan.b_bytes, ld.b,
                                       d + set * plan.d_bytes, ld.d));
+    allocated.sets_.back().workspace = allocated.workspace_.data();
+    allocated.sets_.back().workspace_bytes = kWorkspaceBytes;
   }
   *buffers = std::move(allocated);
   return {};

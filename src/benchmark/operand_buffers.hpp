@@ -33,7 +33,7 @@ struct BufferPlan {
 
 BufferPlan plan_operand_buffers(const GemmProblem& problem, std::int64_t l2_bytes);
 
-/// Bytes of GPU memory that a measurement of `problem` takes for its operands.
+/// Bytes of GPU memory that a measurement of `problem` takes for its operands, and for a workspace.
 std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes);
 
 /// Ok when `required(shape)` bytes fit into the device's free memory; otherwise OutOfMemory: what `shape`
@@ -48,11 +48,12 @@ class OperandBuffers {
   static Status allocate(const GemmProblem& problem, std::int64_t l2_bytes, DataKind data, std::uint64_t seed,
                          cudaStream_t stream, OperandBuffers* buffers);
 
-  /// One GemmArgs per set, to be rotated over.
+  /// One GemmArgs per set, to be rotated over on one stream: they share the workspace.
   const std::vector<GemmArgs>& sets() const { return sets_; }
 
  private:
   DeviceBuffer<std::byte> slab_;
+  DeviceBuffer<std::byte> workspace_;
   std::vector<GemmArgs> sets_;
 };
 

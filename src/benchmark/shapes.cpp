@@ -82,6 +82,13 @@ constexpr std::array kLibrary = {
     GemmShape{8191, 8193, 8192},
 };
 
+// So few tiles that a GPU needs several CTAs for each: gradients of small weights, sums over many rows.
+constexpr std::array kLongK = {
+    GemmShape{1, 256, 65536},   GemmShape{16, 128, 131072},  GemmShape{64, 64, 65536},
+    GemmShape{64, 256, 65536},  GemmShape{128, 128, 65536},  GemmShape{256, 256, 32768},
+    GemmShape{512, 512, 16384}, GemmShape{1024, 256, 32768},
+};
+
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_div(value, multiple) * multiple;
 }
@@ -167,9 +174,11 @@ Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
   if (name == "llm") suite = kLlm;
   if (name == "ragged") suite = kRagged;
   if (name == "library") suite = kLibrary;
+  if (name == "long_k") suite = kLongK;
   if (suite.empty()) {
     return invalid_argument(fmt::format(
-        "--suite got '{}', but the suites are squares, llm, ragged and library; type one of these", name));
+        "--suite got '{}', but the suites are squares, llm, ragged, library and long_k; type one of these",
+        name));
   }
   shapes->assign(suite.begin(), suite.end());
   return {};

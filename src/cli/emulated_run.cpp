@@ -22,6 +22,7 @@
 #include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 #include "matrix_lines.hpp"
+#include "registry.hpp"
 #include "verify/check.hpp"
 #include "verify/element.cuh"
 #include "verify/fill.hpp"
@@ -195,6 +196,7 @@ class EmulatedRun::Operands {
     const auto allocate = [](std::int64_t elems, DataType type) {
       return emulator::allocate(static_cast<std::size_t>(elems * size_of(type)));
     };
+    workspace_ = emulator::allocate(kWorkspaceBytes);
     a_ = allocate(matrix_elems(lines_of_a(problem), lda_), problem.input_type);
     b_ = allocate(matrix_elems(lines_of_b(problem), ldb_), problem.input_type);
     const std::int64_t units = size_of(problem.output_type) / kUnitBytes;
@@ -214,7 +216,10 @@ class EmulatedRun::Operands {
   const GemmProblem& problem() const { return problem_; }
 
   GemmArgs args() const {
-    return args_of(problem_, a_, lda_, b_, ldb_, output_.allocation + output_.offset, ldd_);
+    GemmArgs args = args_of(problem_, a_, lda_, b_, ldb_, output_.allocation + output_.offset, ldd_);
+    args.workspace = workspace_;
+    args.workspace_bytes = kWorkspaceBytes;
+    return args;
   }
 
   void prepare(DataKind kind, std::uint64_t seed) {
@@ -266,6 +271,7 @@ class EmulatedRun::Operands {
   std::int64_t lda_;
   std::int64_t ldb_;
   std::int64_t ldd_;
+  void* workspace_ = nullptr;
   void* a_ = nullptr;
   void* b_ = nullptr;
   GuardedOutput output_{};

@@ -102,7 +102,8 @@ void declare(CLI::App& app, RawOptions& raw) {
       "--size", "N", raw.sizes,
       "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
-  add_repeatable("--suite", "NAME", raw.suites, "shapes: squares, llm, ragged or library;\nrepeatable");
+  add_repeatable("--suite", "NAME", raw.suites,
+                 "shapes: squares, llm, ragged, library or\nlong_k; repeatable");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };

@@ -11,6 +11,7 @@
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/shapes.hpp"
 #include "matrix_lines.hpp"
+#include "registry.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -53,7 +54,10 @@ bool same_operands(const GemmProblem& x, const GemmProblem& y) {
 GemmArgs placeholder_args(const GemmProblem& problem) {
   alignas(256) static unsigned char aligned[1];
   const LeadingDimensions ld = make_leading_dimensions(problem);
-  return args_of(problem, aligned, ld.a, aligned, ld.b, aligned, ld.d, aligned, ld.d);
+  GemmArgs args = args_of(problem, aligned, ld.a, aligned, ld.b, aligned, ld.d, aligned, ld.d);
+  args.workspace = aligned;
+  args.workspace_bytes = kWorkspaceBytes;
+  return args;
 }
 
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem) {

@@ -52,6 +52,15 @@ CUresult encode(CUtensorMap* tensor_map, CUtensorMapDataType type, cuuint32_t ra
   return CUDA_SUCCESS;
 }
 
+CUresult replace_address(CUtensorMap* tensor_map, void* base) {
+  EncodedMap map{};
+  std::memcpy(&map, tensor_map, sizeof(map));
+  if (map.magic != kMapMagic) return CUDA_ERROR_INVALID_VALUE;
+  map.base = static_cast<unsigned char*>(base);
+  std::memcpy(tensor_map, &map, sizeof(map));
+  return CUDA_SUCCESS;
+}
+
 std::uint32_t element_bytes(const EncodedMap& map) {
   return map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
 }
@@ -486,7 +495,9 @@ void bulk_wait_group(int pending_groups, bool only_read) {
 }
 
 void* driver_function(const char* name) {
-  return std::string_view(name) == "cuTensorMapEncodeTiled" ? reinterpret_cast<void*>(encode) : nullptr;
+  if (std::string_view(name) == "cuTensorMapEncodeTiled") return reinterpret_cast<void*>(encode);
+  if (std::string_view(name) == "cuTensorMapReplaceAddress") return reinterpret_cast<void*>(replace_address);
+  return nullptr;
 }
 
 }  // namespace hopper_gemm::emulator

@@ -54,6 +54,14 @@ inline cudaLaunchAttribute cluster_attribute(int cluster_size) {
   return attribute;
 }
 
+/// The kernel may start before the one before it in the stream ends (griddepcontrol).
+inline cudaLaunchAttribute programmatic_dependent_launch_attribute() {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  return attribute;
+}
+
 /// `cluster` must outlive the result.
 inline cudaLaunchConfig_t launch_config(dim3 grid, int block_threads, std::size_t smem_bytes,
                                         cudaLaunchAttribute* cluster) {
@@ -76,6 +84,15 @@ inline Status check_shared_memory(std::size_t smem_bytes) {
   if (smem_bytes <= static_cast<std::size_t>(most)) return {};
   return unsupported("the kernel needs " + std::to_string(smem_bytes) +
                      " bytes of shared memory a CTA, and this GPU gives " + std::to_string(most));
+}
+
+/// Loads the kernel's code onto the current GPU, which its first launch does otherwise, if there is memory for it; that may
+/// wait for the GPU, and cannot be captured (CUDA C++ Programming Guide, "Lazy Loading").
+template <typename... Params>
+Status load_kernel(void (*kernel)(Params...)) {
+  cudaFuncAttributes attributes{};
+  HG_RETURN_IF_CUDA_ERROR(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
+  return {};
 }
 
 /// Opts in to dynamic shared memory above 48 KiB. Unsupported: check_shared_memory().

@@ -38,6 +38,7 @@ struct Problem {
   KernelArgs args;
   Alignments alignments;
   bool programmatic_dependent_launch;
+  std::size_t workspace_limit_bytes;
 };
 
 /// A kernel with everything that does not depend on addresses. Immutable: several threads may launch it at a time.

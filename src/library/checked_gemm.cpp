@@ -140,8 +140,7 @@ Status overlapping(const char* written, const char* other) {
 
 }  // namespace
 
-Status CheckedGemm::create(const GemmDescriptor& gemm, bool programmatic_dependent_launch,
-                           CheckedGemm* checked) {
+Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& options, CheckedGemm* checked) {
   HG_RETURN_IF_ERROR(check_scalars(gemm));
   const auto stored = [](std::int64_t rows, std::int64_t cols, bool transposed) {
     return transposed ? std::pair(cols, rows) : std::pair(rows, cols);
@@ -209,7 +208,8 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, bool programmatic_depende
     result.bias_ = {footprint_of(bias_lines, size_of(gemm.bias_type)), size_of(gemm.bias_type)};
   }
 
-  result.problem_.programmatic_dependent_launch = programmatic_dependent_launch;
+  result.problem_.programmatic_dependent_launch = options.programmatic_dependent_launch;
+  result.problem_.workspace_limit_bytes = options.workspace_limit_bytes;
   Alignments& alignments = result.problem_.alignments;
   alignments = {.a = gemm.a.alignment_bytes,
                 .b = gemm.b.alignment_bytes,

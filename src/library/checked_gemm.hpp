@@ -14,8 +14,7 @@ class CheckedGemm {
  public:
   /// InvalidArgument: names the field that no GEMM can have. Unsupported: inputs of a type that the library does not
   /// multiply, operands that span 2^63 bytes or more. On failure `*checked` stays what it was.
-  static Status create(const GemmDescriptor& descriptor, bool programmatic_dependent_launch,
-                       CheckedGemm* checked);
+  static Status create(const GemmDescriptor& descriptor, const GemmOptions& options, CheckedGemm* checked);
 
   /// There is no element of D.
   bool empty() const;

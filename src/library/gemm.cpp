@@ -2,12 +2,28 @@
 
 #include <cuda_runtime_api.h>
 
+#include <new>
+#include <string>
+
 #include "cuda_check.hpp"
 #include "library/backend.hpp"
 #include "library/device.hpp"
 #include "library/plan.hpp"
 
 namespace hopper_gemm {
+namespace {
+
+/// What `function` returns, or that the host's memory ran out, in so few words that saying it takes none.
+template <typename Function>
+Status without_bad_alloc(Function function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("no host memory");
+  }
+}
+
+}  // namespace
 
 GemmPlan::GemmPlan() = default;
 GemmPlan::~GemmPlan() = default;
@@ -17,21 +33,26 @@ GemmPlan& GemmPlan::operator=(const GemmPlan&) noexcept = default;
 GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 
 Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& options) {
-  library::Device device{};
-  HG_RETURN_IF_ERROR(library::query_current_device(&device));
-  return library::Plan::create(descriptor, options, device, library::all_backends(), &plan_);
+  return without_bad_alloc([&]() -> Status {
+    library::Device device{};
+    HG_RETURN_IF_ERROR(library::query_current_device(&device));
+    return library::Plan::create(descriptor, options, device, library::all_backends(), &plan_);
+  });
 }
 
 Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {
-  if (plan_ == nullptr)
-    return invalid_argument("the plan is empty: create() has not made it one of a problem");
-  int device = 0;
-  HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-  if (device != plan_->device_id()) {
-    return unsupported("the current device is " + std::to_string(device) +
-                       ", but the plan was made for device " + std::to_string(plan_->device_id()));
-  }
-  return plan_->run(operands, stream);
+  // Of what goes well nothing allocates, but messages do.
+  return without_bad_alloc([&]() -> Status {
+    if (plan_ == nullptr)
+      return invalid_argument("the plan is empty: create() has not made it one of a problem");
+    int device = 0;
+    HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
+    if (device != plan_->device_id()) {
+      return unsupported("the current device is " + std::to_string(device) +
+                         ", but the plan was made for device " + std::to_string(plan_->device_id()));
+    }
+    return plan_->run(operands, stream);
+  });
 }
 
 std::size_t GemmPlan::workspace_bytes() const { return plan_ == nullptr ? 0 : plan_->workspace_bytes(); }

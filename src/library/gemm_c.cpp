@@ -123,6 +123,7 @@ GemmOptions from_c(const hgemm_options_t& options) {
   GemmOptions result;
   if (options.config != nullptr) result.config = options.config;
   result.programmatic_dependent_launch = options.programmatic_dependent_launch != 0;
+  result.workspace_limit_bytes = options.workspace_limit_bytes;
   return result;
 }
 

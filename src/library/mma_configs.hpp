@@ -11,18 +11,6 @@
 
 namespace hopper_gemm::library::mma {
 
-constexpr TileConfig tile_of(int block_m, int block_n, int block_k, int warp_m, int warp_n, int stages) {
-  return {.block_m = block_m,
-          .block_n = block_n,
-          .block_k = block_k,
-          .warp_m = warp_m,
-          .warp_n = warp_n,
-          .thread_m = 0,
-          .thread_n = 0,
-          .stages = stages,
-          .band_m = 8};
-}
-
 /// Of one configuration and type: by whether A is MN-major, twice, plus whether B is.
 using LayoutInstances = std::array<KernelInstance, 4>;
 
@@ -46,16 +34,16 @@ constexpr LayoutInstances instances_of() {
 
 /// Warps of 64x64 do the most products per byte from shared memory. They are for large D.
 inline constexpr std::array kLargeConfigs = {
-    MmaConfig{tile_of(256, 128, 64, 64, 64, 3), 8},  // 144 KiB of shared memory: not for sm_86 and sm_89
-    MmaConfig{tile_of(128, 128, 64, 64, 64, 3), 8},  // 96 KiB
+    MmaConfig{warp_tile(256, 128, 64, 64, 64, 3), 8},  // 144 KiB of shared memory: not for sm_86 and sm_89
+    MmaConfig{warp_tile(128, 128, 64, 64, 64, 3), 8},  // 96 KiB
 };
 
 /// For a small D: tiles enough for all SMs. And for lines that are not 16-byte aligned: their copies, not their tiles,
 /// are what takes the time.
 inline constexpr std::array kSmallConfigs = {
-    MmaConfig{tile_of(64, 64, 64, 32, 32, 4), 8},  // 64 KiB
-    MmaConfig{tile_of(64, 64, 32, 32, 32, 3), 2},  // 24 KiB
-    MmaConfig{tile_of(64, 64, 32, 32, 32, 3), 1},  // 24 KiB
+    MmaConfig{warp_tile(64, 64, 64, 32, 32, 4), 8},  // 64 KiB
+    MmaConfig{warp_tile(64, 64, 32, 32, 32, 3), 2},  // 24 KiB
+    MmaConfig{warp_tile(64, 64, 32, 32, 32, 3), 1},  // 24 KiB
 };
 
 using LargeInstances = std::array<LayoutInstances, kLargeConfigs.size()>;

@@ -294,8 +294,8 @@ __device__ __forceinline__ void load_fragments(Fragments<Config>& fragments,
 /// D of every batch, one tile a CTA: grid of the tiles of all batches, one batch after the other.
 template <typename Config>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
-    gemm_kernel(Operand<typename Config::T> a, Operand<typename Config::T> b, GemmEpilogue epilogue,
-                GemmShape shape) {
+    gemm_kernel(Operand<typename Config::T> a, Operand<typename Config::T> b,
+                const __grid_constant__ GemmEpilogue epilogue, GemmShape shape) {
   using T = typename Config::T;
   using LoaderA = TileLoader<Config, TileA<Config>>;
   using LoaderB = TileLoader<Config, TileB<Config>>;
@@ -411,6 +411,7 @@ struct KernelInstance {
 
 template <typename Config>
 Status prepare_kernel() {
+  HG_RETURN_IF_ERROR(load_kernel(gemm_kernel<Config>));
   return allow_dynamic_shared_memory(gemm_kernel<Config>, sizeof(SharedStorage<Config>));
 }
 

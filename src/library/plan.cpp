@@ -65,7 +65,7 @@ Status Plan::create(const GemmDescriptor& descriptor, const GemmOptions& options
                     std::span<const Backend* const> backends, std::shared_ptr<const Plan>* plan) {
   const auto made = std::make_shared<Plan>();
   made->device_id_ = device.id;
-  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, options.programmatic_dependent_launch, &made->gemm_));
+  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, options, &made->gemm_));
   HG_RETURN_IF_ERROR(check_device(device));
   if (made->gemm_.empty()) {
     made->explanation_ = "D has no elements: there is nothing to compute\n";
@@ -138,11 +138,11 @@ Status Plan::run(const GemmOperands& operands, cudaStream_t stream) const {
   return without_product_->launch(args, operands.workspace, stream);
 }
 
-Status promising_configs(const GemmDescriptor& descriptor, const Device& device,
+Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
                          std::span<const Backend* const> backends, std::size_t most,
                          std::vector<std::string>* configs) {
   CheckedGemm gemm;
-  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, false, &gemm));
+  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, options, &gemm));
   HG_RETURN_IF_ERROR(check_device(device));
   configs->clear();
   if (gemm.empty()) return {};

@@ -43,9 +43,9 @@ class Plan {
   std::string explanation_;
 };
 
-/// The names of at most `most` configurations of the back end that a plan of `descriptor` would be of, the one that should
-/// be fastest first: what is worth measuring. None where D has no elements. Fails as Plan::create() does.
-Status promising_configs(const GemmDescriptor& descriptor, const Device& device,
+/// The names of at most `most` configurations of the back end that a plan of `descriptor` would be of, by those options
+/// but for the configuration, the one that should be fastest first: what is worth measuring. None where D has no elements. Fails as Plan::create() does.
+Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
                          std::span<const Backend* const> backends, std::size_t most,
                          std::vector<std::string>* configs);
 

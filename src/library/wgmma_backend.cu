@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +18,7 @@
 #include "cluster_placement.hpp"
 #include "hopper_gemm/tensor_map.hpp"
 #include "kernels/launch.hpp"
+#include "library/add_slices.hpp"
 #include "library/backend.hpp"
 #include "library/wgmma_choice.hpp"
 #include "library/wgmma_configs.hpp"
@@ -104,17 +106,15 @@ int active_clusters(const Device& device, const Choice& choice) {
   // An emulated GPU may get other SMs.
   static std::map<std::tuple<int, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [entry, is_new] = known.try_emplace({device.id, device.sm_count, name_of(choice)}, 0);
-  if (is_new) {
-    const Instance& instance = instance_of(choice.tile);
-    int clusters = 0;
-    if (max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
-                            instance.smem_bytes, &clusters)
-            .ok()) {
-      entry->second = clusters;
-    }
-  }
-  return entry->second;
+  const std::tuple key(device.id, device.sm_count, name_of(choice));
+  if (const auto entry = known.find(key); entry != known.end()) return entry->second;
+  const Instance& instance = instance_of(choice.tile);
+  int clusters = 0;
+  const Status status = max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
+                                            instance.smem_bytes, &clusters);
+  // An error need not be one next time.
+  if (status.ok() || status.code() == StatusCode::Unsupported) known.emplace(key, clusters);
+  return clusters;
 }
 
 ActiveClusters active_clusters_of(const Device& device) {
@@ -127,7 +127,8 @@ std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int share
   return {64, kBlockK / sharers, 1};
 }
 
-Status encode(const char* name, TensorMapType type, const void* base, std::array<std::int64_t, 3> extents,
+/// A map without an address, which comes with each launch.
+Status encode(const char* name, TensorMapType type, std::array<std::int64_t, 3> extents,
               std::int64_t leading_dimension, std::int64_t batch_stride, const std::array<int, 3>& box,
               TensorMap* tensor_map) {
   const std::int64_t elem_bytes = type == TensorMapType::Fp32 ? 4 : 2;
@@ -138,7 +139,7 @@ Status encode(const char* name, TensorMapType type, const void* base, std::array
       leading_dimension * elem_bytes, is_batched ? batch_stride * elem_bytes : kTmaAlignmentBytes};
   TensorMapSpec spec;
   spec.type = type;
-  spec.base = base;
+  spec.base = std::bit_cast<const void*>(std::uintptr_t{kTmaAlignmentBytes});
   spec.extents_elems = extents;
   spec.strides_bytes = strides_bytes;
   spec.box_elems = box;
@@ -171,7 +172,8 @@ class PreparedWgmma final : public PreparedGemm {
     const int cluster_m = tile.block_m * tile.cluster_m;
     const int cluster_n = tile.block_n * tile.cluster_n;
     const TileGrid grid = make_tile_grid(shape, cluster_m, cluster_n);
-    const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(args.batch_count);
+    const int matrices = args.batch_count * choice_.slices;
+    const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(matrices);
     const bool is_persistent = choice_.split == 1;
     const int workers =
         is_persistent ? even_waves(tiles, active_clusters(device, choice_)) : static_cast<int>(tiles);
@@ -179,7 +181,7 @@ class PreparedWgmma final : public PreparedGemm {
     num_ctas_ = static_cast<unsigned>(workers) * static_cast<unsigned>(cluster_size(choice_));
 
     params_.shape = shape;
-    params_.batch_count = args.batch_count;
+    params_.batch_count = matrices;
     params_.grid = grid;
     params_.num_tiles = tiles;
     params_.a_major = args.a.major;
@@ -187,16 +189,19 @@ class PreparedWgmma final : public PreparedGemm {
     params_.a_is_batched = args.a.batch_stride != 0;
     params_.b_is_batched = args.b.batch_stride != 0;
     params_.is_fp16 = args.input_type == DataType::Float16;
-    params_.stores_by_tma = can_store_by_tma(problem);
+    params_.stores_by_tma = choice_.slices == 1 && can_store_by_tma(problem);
     // The curve pays where a wave is followed by others, which find in L2 what it has left there.
     params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
     params_.split = choice_.split;
-    const int k_blocks = ceil_div(shape.k, kBlockK);
+    const int k_blocks = slice_k_blocks(args, choice_);
     params_.k_blocks = k_blocks / choice_.split;
     params_.longer_parts = k_blocks % choice_.split;
     params_.used_stages =
         has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
-    is_plain_ = is_plain(problem);
+    params_.k_slices = choice_.slices;
+    params_.slice_k_blocks = k_blocks;
+    workspace_bytes_ = wgmma::workspace_bytes(args, choice_);
+    is_plain_ = choice_.slices == 1 && is_plain(problem);
 
     std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
     if (params_.order == TileOrder::Hilbert && cluster_size(tile) == 2 &&
@@ -205,62 +210,88 @@ class PreparedWgmma final : public PreparedGemm {
     }
   }
 
-  Status launch(const KernelArgs& args, void*, cudaStream_t stream) const override {
+  /// What the constructor cannot say that it failed at.
+  Status encode_tensor_maps(const KernelArgs& args) {
     const Tile& tile = choice_.tile;
     const auto [m, n, k] = args.shape;
     const auto encode_input = [&](const char* name, const OperandArgs& operand, int lines, int block_lines,
                                   int sharers, TensorMap* tensor_map) {
       const bool is_k_major = operand.major == OperandMajor::K;
-      return encode(name, tensor_map_type(args.input_type), operand.data,
+      return encode(name, tensor_map_type(args.input_type),
                     {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
                     operand.leading_dimension, operand.batch_stride, box_of(operand, block_lines, sharers),
                     tensor_map);
     };
-    TensorMap tensor_map_a;
-    TensorMap tensor_map_b;
-    HG_RETURN_IF_ERROR(encode_input("A", args.a, m, tile.block_m, tile.cluster_n, &tensor_map_a));
-    HG_RETURN_IF_ERROR(encode_input("B", args.b, n, tile.block_n, tile.cluster_m, &tensor_map_b));
-    Params params = params_;
-    params.epilogue = args.epilogue;
-    TensorMap tensor_map_d{};
-    if (params.stores_by_tma) {
-      const int box_n = kStoreBufferBytes / 16 / size_of(args.epilogue.output_type);
-      HG_RETURN_IF_ERROR(encode("D", tensor_map_type(args.epilogue.output_type), args.epilogue.d,
-                                {n, m, args.batch_count}, args.epilogue.ldd, args.epilogue.d_batch_stride,
-                                {box_n, 16, 1}, &tensor_map_d));
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, m, tile.block_m, tile.cluster_n, &tensor_map_a_));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, n, tile.block_n, tile.cluster_m, &tensor_map_b_));
+    if (!params_.stores_by_tma) return {};
+    const GemmEpilogue& epilogue = args.epilogue;
+    const int box_n = kStoreBufferBytes / 16 / size_of(epilogue.output_type);
+    return encode("D", tensor_map_type(epilogue.output_type), {n, m, args.batch_count}, epilogue.ldd,
+                  epilogue.d_batch_stride, {box_n, 16, 1}, &tensor_map_d_);
+  }
+
+  Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
+    if (choice_.slices == 1) return launch_kernel(args, args.epilogue, stream);
+    const GemmShape shape = args.shape;
+    GemmEpilogue sums;
+    sums.d = workspace;
+    sums.ldd = sums_ld(shape);
+    sums.d_batch_stride = shape.m * sums.ldd;
+    sums.output_type = DataType::Float32;
+    HG_RETURN_IF_ERROR(launch_kernel(args, sums, stream));
+    return launch_add_slices({.data = static_cast<const float*>(workspace),
+                              .leading_dimension = sums.ldd,
+                              .stride = sums.d_batch_stride,
+                              .count = choice_.slices},
+                             args.epilogue, shape, args.batch_count, stream);
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  const std::string& config() const override { return config_; }
+  std::string explain() const override { return reason_; }
+
+ private:
+  Status launch_kernel(const KernelArgs& args, const GemmEpilogue& epilogue, cudaStream_t stream) const {
+    TensorMap tensor_map_a = tensor_map_a_;
+    TensorMap tensor_map_b = tensor_map_b_;
+    TensorMap tensor_map_d = tensor_map_d_;
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &tensor_map_a));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &tensor_map_b));
+    if (params_.stores_by_tma) {
+      HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &tensor_map_d));
     }
+    Params params = params_;
+    params.epilogue = epilogue;
 
     // Each attribute makes a launch take longer.
     std::array<cudaLaunchAttribute, 2> attributes{};
     unsigned num_attributes = 0;
     if (cluster_size(choice_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(choice_));
     if (programmatic_dependent_launch_) {
-      cudaLaunchAttribute& overlap = attributes[num_attributes++];
-      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      overlap.val.programmaticStreamSerializationAllowed = 1;
+      attributes[num_attributes++] = programmatic_dependent_launch_attribute();
     }
     cudaLaunchConfig_t config =
-        launch_config(dim3(num_ctas_), num_threads(tile), instance_.smem_bytes, attributes.data());
+        launch_config(dim3(num_ctas_), num_threads(choice_.tile), instance_.smem_bytes, attributes.data());
     config.numAttrs = num_attributes;
     config.stream = stream;
-    const Kernel kernel = is_plain_ && args.epilogue.beta == 0 ? instance_.plain : instance_.general;
+    const Kernel kernel = is_plain_ && epilogue.beta == 0 ? instance_.plain : instance_.general;
     HG_RETURN_IF_CUDA_ERROR(
         cudaLaunchKernelEx(&config, kernel, tensor_map_a, tensor_map_b, tensor_map_d, params, positions_));
     return {};
   }
 
-  std::size_t workspace_bytes() const override { return 0; }
-  const std::string& config() const override { return config_; }
-  std::string explain() const override { return reason_; }
-
- private:
   Choice choice_;
   const Instance& instance_;
   std::string config_;
   std::string reason_;
   bool programmatic_dependent_launch_;
+  std::size_t workspace_bytes_;
   unsigned num_ctas_;
   bool is_plain_;  // with beta 0
+  TensorMap tensor_map_a_{};
+  TensorMap tensor_map_b_{};
+  TensorMap tensor_map_d_{};  // unused unless TMA stores D
   Params params_{};
   ClusterPositions positions_{};
 };
@@ -280,7 +311,7 @@ std::vector<std::string> configs() {
 
 Status prepare(const Problem& problem, const Device& device, const std::string& config,
                std::unique_ptr<const PreparedGemm>* prepared) {
-  const std::vector<Estimate> estimates = ranked(problem.args, active_clusters_of(device));
+  const std::vector<Estimate> estimates = ranked(problem, active_clusters_of(device));
   const auto find = [&](std::string_view name) {
     return std::find_if(estimates.begin(), estimates.end(),
                         [&](const Estimate& estimate) { return name_of(estimate.choice) == name; });
@@ -299,26 +330,34 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     reason = "measured as the fastest for this shape on an H200";
   }
   if (chosen == estimates.end()) {
-    return unsupported((config.empty() ? "the GPU" : config) +
-                       ": K has too few blocks of 64 for so many CTAs, or the GPU runs no such cluster");
+    const std::vector<Choice> choices = all_choices();
+    const auto asked = std::find_if(choices.begin(), choices.end(),
+                                    [&](const Choice& choice) { return name_of(choice) == config; });
+    const std::string fault = asked == choices.end() ? "" : fault_of(problem, *asked);
+    return unsupported((config.empty() ? "wgmma" : config) + ": " +
+                       (fault.empty() ? "the GPU runs no cluster of so many CTAs" : fault));
   }
   const Instance& instance = instance_of(chosen->choice.tile);
   for (const Kernel kernel : {instance.plain, instance.general}) {
+    HG_RETURN_IF_ERROR(load_kernel(kernel));
     HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
   }
+  if (chosen->choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
   constexpr std::ptrdiff_t kOthers = 3;
   reason += "; estimates:\n  " + text_of(*chosen);
   for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end();
        ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
-  *prepared = std::make_unique<PreparedWgmma>(problem, device, chosen->choice, reason);
+  auto made = std::make_unique<PreparedWgmma>(problem, device, chosen->choice, reason);
+  HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
+  *prepared = std::move(made);
   return {};
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
   std::vector<std::string> names;
-  for (const Estimate& estimate : ranked(problem.args, active_clusters_of(device))) {
+  for (const Estimate& estimate : ranked(problem, active_clusters_of(device))) {
     names.push_back(name_of(estimate.choice));
   }
   return names;

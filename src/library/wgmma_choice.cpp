@@ -1,7 +1,9 @@
 #include "library/wgmma_choice.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 
 #include "hopper_gemm/ceil_div.hpp"
 #include "library/wgmma_configs.hpp"
@@ -10,25 +12,35 @@ namespace hopper_gemm::library::wgmma {
 namespace {
 
 constexpr double kInputBytes = 2;
+// With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an H200 runs of such
+// clusters at a time. Rounded up to whole slices, K's last block still has a number of 32 bits, whatever K.
+constexpr std::array kSlices = {2, 3, 5, 7, 10, 15, 30};
+constexpr std::array kSlicedSplits = {4, 8};
+constexpr int kMostSlicedCtas = 120;
+static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
+  constexpr std::int64_t kMostBlocks = ((std::int64_t{1} << 31) - 257 + kBlockK - 1) / kBlockK;
+  return ceil_div(kMostBlocks, std::int64_t{slices}) * slices * kBlockK <= std::numeric_limits<int>::max();
+}));
 
 // Fitted as tools/fit_cost_model.py does it, to an earlier run of all configurations over the shapes of
 // profiles/h200/library_tuning.csv.
-constexpr double kLaunchUs = 1.9;              // of a kernel that has nothing to do
-constexpr double kFillUs = 0.5;                // until the first loads arrive
+constexpr double kLaunchUs = 2.19;             // of a kernel that has nothing to do
+constexpr double kFillUs = 0.44;               // until the first loads arrive
 constexpr double kClusterUs = 0.7;             // a cluster's barriers
-constexpr double kReduceUs = 1.6;              // to exchange the sums of a split K
+constexpr double kReduceUs = 4.6;              // to exchange the sums of a split K
+constexpr double kSlicesUs = 6.4;              // of the kernel that adds up the sums of slices
 constexpr double kMemoryBytesPerUs = 3.3e6;    // what reads that are not balanced over all channels reach
-constexpr double kSmMemoryBytesPerUs = 7.6e4;  // of that, one SM
+constexpr double kSmMemoryBytesPerUs = 7.0e4;  // of that, one SM
 constexpr double kL2BytesPerUs = 9.5e6;        // to all SMs
-constexpr double kSmBytesPerUs = 9.7e4;        // to one
+constexpr double kSmBytesPerUs = 1.4e5;        // to one
 constexpr double kSmFlopsPerUs = 7.0e6;        // of an SM with the largest tiles
-constexpr double kBlockUs = 0.28;              // least time of a K block
-constexpr double kStoreElemsPerUs = 4.3e4;     // of an SM
+constexpr double kBlockUs = 0.144;             // least time of a K block
+constexpr double kStoreElemsPerUs = 3.3e4;     // of an SM
 
 /// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
 double slowness(const Tile& tile) {
-  if (tile.block_n == 64) return 1.76;
-  return tile.block_m * tile.block_n <= 128 * 128 ? 1.18 : 1.0;
+  if (tile.block_n == 64) return 1.65;
+  return tile.block_m * tile.block_n <= 128 * 128 ? 1.15 : 1.0;
 }
 
 template <typename Array>
@@ -36,6 +48,12 @@ void append_choices(const Array& tiles, std::vector<Choice>* choices) {
   for (const Tile& tile : tiles) {
     const int most = can_split(tile) ? kMaxSplit : 1;
     for (int split = 1; split <= most; ++split) choices->push_back({tile, split});
+    if (!can_split(tile)) continue;
+    for (const int split : kSlicedSplits) {
+      for (const int slices : kSlices) {
+        if (split * slices <= kMostSlicedCtas) choices->push_back({tile, split, slices});
+      }
+    }
   }
 }
 
@@ -47,6 +65,7 @@ std::string name_of(const Choice& choice) {
                      std::to_string(tile.stages) + "_c" + std::to_string(tile.cluster_m) + "x" +
                      std::to_string(tile.cluster_n);
   if (choice.split > 1) name += "_k" + std::to_string(choice.split);
+  if (choice.slices > 1) name += "x" + std::to_string(choice.slices);
   return name;
 }
 
@@ -57,16 +76,51 @@ std::vector<Choice> all_choices() {
   return choices;
 }
 
+int slice_k_blocks(const KernelArgs& args, const Choice& choice) {
+  return ceil_div(ceil_div(args.shape.k, kBlockK), choice.slices);
+}
+
+std::int64_t sums_ld(GemmShape shape) {
+  constexpr std::int64_t kElems = 4;  // 16 bytes
+  return ceil_div(std::int64_t{shape.n}, kElems) * kElems;
+}
+
+std::size_t workspace_bytes(const KernelArgs& args, const Choice& choice) {
+  if (choice.slices == 1) return 0;
+  return static_cast<std::size_t>(args.batch_count) * static_cast<std::size_t>(choice.slices) *
+         static_cast<std::size_t>(args.shape.m) * static_cast<std::size_t>(sums_ld(args.shape)) *
+         sizeof(float);
+}
+
+std::string fault_of(const Problem& problem, const Choice& choice) {
+  const KernelArgs& args = problem.args;
+  const int k_blocks = ceil_div(args.shape.k, kBlockK);
+  if (choice.split * choice.slices > k_blocks) {
+    return "K has " + std::to_string(k_blocks) + " blocks of 64, fewer than CTAs that would share it";
+  }
+  if (choice.slices == 1) return "";
+  // Of a D with so many elements, tiles alone keep the GPU busy.
+  constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
+  if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) {
+    return "D has more than 2^24 elements, too many for slices of K";
+  }
+  if (const std::size_t bytes = workspace_bytes(args, choice); bytes > problem.workspace_limit_bytes) {
+    return "the sums of its slices take a workspace of " + std::to_string(bytes) +
+           " bytes, and the limit is " + std::to_string(problem.workspace_limit_bytes);
+  }
+  return "";
+}
+
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters) {
   const auto [m, n, k] = args.shape;
   const Tile& tile = choice.tile;
   const int size = cluster_size(choice);
   const std::int64_t clusters = std::int64_t{ceil_div(m, tile.block_m * tile.cluster_m)} *
-                                ceil_div(n, tile.block_n * tile.cluster_n) * args.batch_count;
+                                ceil_div(n, tile.block_n * tile.cluster_n) * args.batch_count * choice.slices;
   const std::int64_t active = std::max(active_clusters(choice), 1);
   const std::int64_t waves = ceil_div(clusters, active);
   const double ctas = static_cast<double>(std::min(clusters, active)) * size;
-  const double k_blocks = ceil_div(ceil_div(k, kBlockK), choice.split);
+  const double k_blocks = ceil_div(slice_k_blocks(args, choice), choice.split);
 
   // What TMA fills with zeros is not read.
   const double rows = std::min(m, tile.block_m);
@@ -85,17 +139,21 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
   // Least time for the operands to come from memory and D to go there.
   const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
+  const double slices_us =
+      choice.slices == 1
+          ? 0
+          : kSlicesUs + 2.0 * static_cast<double>(workspace_bytes(args, choice)) / kL2BytesPerUs;
   return {.choice = choice,
-          .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) +
+          .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) + slices_us +
                      std::max(static_cast<double>(waves) * tile_us, memory_us),
           .waves = static_cast<int>(waves)};
 }
 
-std::vector<Estimate> ranked(const KernelArgs& args, const ActiveClusters& active_clusters) {
+std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters) {
   std::vector<Estimate> estimates;
   for (const Choice& choice : all_choices()) {
-    if (choice.split > ceil_div(args.shape.k, kBlockK) || active_clusters(choice) == 0) continue;
-    estimates.push_back(estimate(args, choice, active_clusters));
+    if (!fault_of(problem, choice).empty() || active_clusters(choice) == 0) continue;
+    estimates.push_back(estimate(problem.args, choice, active_clusters));
   }
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,20 +17,24 @@ inline constexpr int kBlockK = 64;
 /// The largest cluster that every sm_90 GPU runs.
 inline constexpr int kMaxSplit = 8;
 
-/// A tile, and how many CTAs share a tile's K.
+/// A tile, and how many CTAs share a tile's K: `split` of a cluster, which add up their sums among themselves, in each
+/// of `slices` clusters, whose sums go through the workspace.
 struct Choice {
   Tile tile;
   int split;
+  int slices = 1;
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
 inline int cluster_size(const Choice& choice) { return cluster_size(choice.tile) * choice.split; }
 
-/// "wgmma_128x256_s4_c2x1", and "_k4" behind it where 4 CTAs share a tile's K.
+/// "wgmma_128x256_s4_c2x1", behind it "_k4" where 4 CTAs of a cluster share a tile's K, and "_k8x2" where 8 of each of 2
+/// clusters do.
 std::string name_of(const Choice& choice);
 
-/// All that a name can mean: every compiled tile, by each split that it can have.
+/// All that a name can mean: every compiled tile, by each split that it can have. Slices are for K that a whole cluster
+/// would be too long at.
 std::vector<Choice> all_choices();
 
 /// How many clusters of a choice the GPU runs at a time.
@@ -41,10 +47,20 @@ struct Estimate {
   int waves;  ///< of clusters, one after the other
 };
 
+/// Why the problem cannot be computed by `choice`, on whatever GPU, or an empty string.
+std::string fault_of(const Problem& problem, const Choice& choice);
+
 /// How long the problem should take by `choice`.
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters);
 
+/// Of K, of a slice. The last may reach over K's end.
+int slice_k_blocks(const KernelArgs& args, const Choice& choice);
+
+/// What the sums of the slices take, in fp32: for each batch and slice a matrix [M, sums_ld()] in row-major order.
+std::size_t workspace_bytes(const KernelArgs& args, const Choice& choice);
+std::int64_t sums_ld(GemmShape shape);
+
 /// All choices that the problem allows, the fastest first.
-std::vector<Estimate> ranked(const KernelArgs& args, const ActiveClusters& active_clusters);
+std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters);
 
 }  // namespace hopper_gemm::library::wgmma

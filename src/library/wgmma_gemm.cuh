@@ -9,7 +9,8 @@
 // without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
 //
 // Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and add up their sums through distributed
-// shared memory: without a workspace, a second kernel, or an order that depends on who comes first.
+// shared memory: without a workspace, a second kernel, or an order that depends on who comes first. Where a cluster is too
+// few as well, K is cut in slices, whose sums are matrices of their own: add_slices.cu makes D of them.
 
 #pragma once
 
@@ -21,6 +22,7 @@
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/named_barrier.cuh>
+#include <ptx/prefetch.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
@@ -28,6 +30,7 @@
 
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/epilogue.cuh"
 #include "hopper_gemm/fragment_epilogue.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
@@ -118,10 +121,12 @@ struct Params {
   bool is_fp16;
   bool stores_by_tma;
   TileOrder order;
-  int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
-  int k_blocks;      ///< of 64, of each of these
-  int longer_parts;  ///< how many of these have one more
-  int used_stages;   ///< the others need no barriers
+  int split;           ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int k_blocks;        ///< of 64, of each of these
+  int longer_parts;    ///< how many of these have one more
+  int k_slices;        ///< a matrix of sums each, which are batches to batch_count and num_tiles
+  int slice_k_blocks;  ///< from the start of one K slice to that of the next
+  int used_stages;     ///< the others need no barriers
   GemmEpilogue epilogue;
 };
 
@@ -298,9 +303,9 @@ __device__ __forceinline__ void store_plain_piece(float (&values)[Config::kStore
   for (float& value : values) value *= epilogue.alpha;
   const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
   if (epilogue.output_type == DataType::Float16) {
-    stage_rounded<__half, Config::kStoreN>(values, staging, 0, lane);
+    stage_fragment_swizzled<__half, Config::kStoreN>(values, staging, 0, lane);
   } else {
-    stage_rounded<__nv_bfloat16, Config::kStoreN>(values, staging, 0, lane);
+    stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(values, staging, 0, lane);
   }
   stores.store(corner.column, corner.row, corner.batch);
 }
@@ -320,6 +325,28 @@ __device__ __forceinline__ void store_plain(
       store_plain_piece<Config>(values, stores, epilogue,
                                 {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column},
                                 lane);
+    }
+  }
+}
+
+/// Brings what a consumer warp's part of D takes of C to L2, while the warp multiplies: from memory it would come too late
+/// for loads that are one piece ahead. corner: of the warp's rows. Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void prefetch_c(const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kLineBytes = 128;
+  constexpr int kWarpRows = 16;
+  const GemmEpilogue& epilogue = params.epilogue;
+  const int elem_bytes = size_of(epilogue.output_type);
+  const int lines_of_row = Config::BLOCK_N * elem_bytes / kLineBytes;
+  const char* const c =
+      static_cast<const char*>(epilogue.c) + corner.batch * epilogue.c_batch_stride * elem_bytes;
+#pragma unroll 1
+  for (int line = lane; line < Config::kConsumerBlocks * kWarpRows * lines_of_row; line += kWarpThreads) {
+    const int row_of_warp = line / lines_of_row;
+    const int row = corner.row + row_of_warp / kWarpRows * Config::kWgmmaM + row_of_warp % kWarpRows;
+    const int column = corner.column + line % lines_of_row * (kLineBytes / elem_bytes);
+    if (row < params.shape.m && column < params.shape.n) {
+      ptx::prefetch_l2(c + (row * epilogue.ldc + column) * elem_bytes);
     }
   }
 }
@@ -354,34 +381,51 @@ __device__ __forceinline__ void store_general(
   // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
   const bool by_tma = params.stores_by_tma && (params.shape.n % (16 / size_of(type)) == 0 ||
                                                corner.column <= params.shape.n - Config::BLOCK_N);
+  const auto corner_of = [&](int piece) {
+    return FragmentCorner{corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
+                          corner.column + piece % kPieces * kPieceN};
+  };
+  const auto inputs_of = [&](int piece) {
+    return load_epilogue_inputs<kGroups>(params.epilogue, position_of_lane(corner_of(piece), lane),
+                                         params.shape);
+  };
+  constexpr int kNumPieces = Config::kConsumerBlocks * kPieces;
   unsigned char* buffer = nullptr;
+  // Those of the next piece are on their way while this one is finished, unless TMA is to store it: the fence before that
+  // waits for all loads.
+  EpilogueInputs<kGroups> inputs = inputs_of(0);
 #pragma unroll 1
-  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+  for (int piece = 0; piece < kNumPieces; ++piece) {
     float values[kPieceN / 2] = {};
     take_piece<Config>(values, accum, piece);
-    const int row = corner.row + piece / kPieces * Config::kWgmmaM;
-    const int column = corner.column + piece % kPieces * kPieceN;
-    const FragmentPosition position = position_of_lane({corner.batch, row, column}, lane);
-    apply_epilogue<kGroups>(values, params.epilogue, position, params.shape);
-    if (!by_tma) {
-      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
-      continue;
-    }
-    if (type == DataType::Float32) {
-      stage_fp32(values, stores.acquire(), lane);
-      stores.store(column, row, corner.batch);
-      continue;
-    }
+    scale_and_add(values, params.epilogue, inputs);
     // Two pieces of a 16-bit type fill a buffer.
-    const int first_column = piece * kPieceN % Config::kStoreN;
-    if (first_column == 0) buffer = stores.acquire();
-    const ptx::SmemAddr staging = ptx::smem_addr(buffer);
-    if (type == DataType::Float16) {
-      stage_rounded<__half, kPieceN>(values, staging, first_column, lane);
+    const int first_column = type == DataType::Float32 ? 0 : piece * kPieceN % Config::kStoreN;
+    const bool fills_buffer = by_tma && (type == DataType::Float32 || first_column != 0);
+    const bool is_last = piece + 1 == kNumPieces;
+    if (!is_last && !fills_buffer) inputs = inputs_of(piece + 1);
+    activate(values, params.epilogue.activation);
+    const auto [batch, row, column] = corner_of(piece);
+    if (by_tma) {
+      if (first_column == 0) buffer = stores.acquire();
+      const ptx::SmemAddr staging = ptx::smem_addr(buffer);
+      switch (type) {
+        case DataType::BFloat16:
+          stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
+          break;
+        case DataType::Float16:
+          stage_fragment_swizzled<__half, kPieceN>(values, staging, first_column, lane);
+          break;
+        case DataType::Float32: stage_fp32(values, buffer, lane); break;
+      }
     } else {
-      stage_rounded<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
+      store_fragment<kGroups>(values, params.epilogue, position_of_lane(corner_of(piece), lane),
+                              params.shape);
     }
-    if (first_column != 0) stores.store(column - first_column, row, corner.batch);
+    if (fills_buffer) {
+      stores.store(column - first_column, row, batch);
+      if (!is_last) inputs = inputs_of(piece + 1);
+    }
   }
 }
 
@@ -427,6 +471,12 @@ __device__ __forceinline__ void reduce_and_store(
        piece += Config::kNumConsumerWarps * params.split) {
     const int first_group = piece / row_blocks * kGroups;
     const int row_block = piece % row_blocks;
+    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + first_group * 8};
+    const FragmentPosition position = position_of_lane(corner, lane);
+    EpilogueInputs<kGroups> inputs;
+    if constexpr (!Config::kIsPlain) {
+      inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
+    }
     float values[kColumns / 2] = {};
 #pragma unroll 2
     for (int rank = 0; rank < params.split; ++rank) {
@@ -444,12 +494,11 @@ __device__ __forceinline__ void reduce_and_store(
         values[i * 4 + 3] += sums[i].w;
       }
     }
-    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + first_group * 8};
     if constexpr (Config::kIsPlain) {
       store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
     } else {
-      const FragmentPosition position = position_of_lane(corner, lane);
-      apply_epilogue<kGroups>(values, params.epilogue, position, params.shape);
+      scale_and_add(values, params.epilogue, inputs);
+      activate(values, params.epilogue.activation);
       store_fragment<kGroups>(values, params.epilogue, position, params.shape);
     }
   }
@@ -465,6 +514,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
   const int split = Config::kCanSplit ? params.split : 1;
+  // Their sums are fp32, which is not plain.
+  constexpr bool kCanSliceK = Config::kCanSplit && !Config::kIsPlain;
 
   // The next kernel may set itself up as soon as there is room for it: it waits for this one's end all the same.
   griddepcontrol_launch_dependents();
@@ -524,11 +575,19 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile = tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
         queue_state.advance();
-        const int batch_a = params.a_is_batched ? tile.batch : 0;
-        const int batch_b = params.b_is_batched ? tile.batch : 0;
+        int batch = tile.batch;
+        int first_of_k_slice = 0;
+        if constexpr (kCanSliceK) {
+          if (params.k_slices > 1) {
+            batch = tile.batch / params.k_slices;
+            first_of_k_slice = tile.batch % params.k_slices * params.slice_k_blocks;
+          }
+        }
+        const int batch_a = params.a_is_batched ? batch : 0;
+        const int batch_b = params.b_is_batched ? batch : 0;
         for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
           const SmemAddr bar = smem.pipeline.producer_acquire(state);
-          const int k = (first_k_block + k_block) * Config::BLOCK_K;
+          const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
           load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
                                                            params.a_major, tile.m0, k, batch_a, rank_n,
                                                            sharers_of_a, bar);
@@ -564,6 +623,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const CtaTile<Config> tile =
           tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_as_warp(queue_state, lane));
       queue_state.advance();
+      const FragmentCorner corner = {
+          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
+          tile.n0};
+      if constexpr (!Config::kIsPlain) {
+        if (params.epilogue.beta != 0 && split == 1) prefetch_c<Config>(params, corner, lane);
+      }
       if (params.is_fp16) {
         multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
                                          thread % kWarpgroupThreads);
@@ -577,9 +642,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           continue;
         }
       }
-      const FragmentCorner corner = {
-          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
-          tile.n0};
       if constexpr (Config::kIsPlain) {
         store_plain<Config>(accum, stores, params.epilogue, corner, lane);
       } else {

@@ -11,6 +11,7 @@
 #include "benchmark/cublas_gemm.hpp"
 #include "device_buffer.hpp"
 #include "matrix_lines.hpp"
+#include "registry.hpp"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
@@ -71,6 +72,7 @@ class Verification {
     HG_RETURN_IF_ERROR(a_.allocate(bytes_of(at_.a, problem_.input_type)));
     HG_RETURN_IF_ERROR(b_.allocate(bytes_of(at_.b, problem_.input_type)));
     HG_RETURN_IF_ERROR(c_.allocate(problem_.beta == 0 ? 0 : bytes_of(at_.c, problem_.output_type)));
+    HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
     HG_RETURN_IF_ERROR(ref_.allocate(output_elems(problem_)));
     HG_RETURN_IF_ERROR(cublas_d_.allocate(ref_.size()));
     for (DeviceBuffer<std::uint16_t>& d : d_) {
@@ -173,9 +175,12 @@ class Verification {
   GemmArgs args_with_output(int run) const {
     const GuardedOutput d = output(run);
     const bool has_c = problem_.beta != 0;
-    return args_of(problem_, first_of(a_, at_.a, problem_.input_type), at_.a.ld,
-                   first_of(b_, at_.b, problem_.input_type), at_.b.ld, d.allocation + d.offset, at_.d.ld,
-                   has_c ? first_of(c_, at_.c, problem_.output_type) : nullptr, at_.c.ld);
+    GemmArgs args = args_of(problem_, first_of(a_, at_.a, problem_.input_type), at_.a.ld,
+                            first_of(b_, at_.b, problem_.input_type), at_.b.ld, d.allocation + d.offset,
+                            at_.d.ld, has_c ? first_of(c_, at_.c, problem_.output_type) : nullptr, at_.c.ld);
+    args.workspace = workspace_.data();
+    args.workspace_bytes = workspace_.size_bytes();
+    return args;
   }
 
   Status wait(const std::string& what) const {
@@ -234,6 +239,7 @@ class Verification {
   DeviceBuffer<std::byte> a_;
   DeviceBuffer<std::byte> b_;
   DeviceBuffer<std::byte> c_;
+  DeviceBuffer<std::byte> workspace_;
   DeviceBuffer<double> ref_;
   DeviceBuffer<float> cublas_d_;
   std::array<DeviceBuffer<std::uint16_t>, kNumRuns> d_;
@@ -272,7 +278,8 @@ std::int64_t verify_required_bytes(const GemmProblem& problem) {
   const std::int64_t inputs = (at.a.elems + at.b.elems) * size_of(problem.input_type);
   const std::int64_t c = problem.beta == 0 ? 0 : at.c.elems * size_of(problem.output_type);
   const std::int64_t outputs = kNumRuns * at.d.elems * size_of(problem.output_type);
-  return inputs + c + outputs + output_elems(problem) * std::int64_t{sizeof(double) + sizeof(float)};
+  return inputs + c + outputs + std::int64_t{kWorkspaceBytes} +
+         output_elems(problem) * std::int64_t{sizeof(double) + sizeof(float)};
 }
 
 Status verify_targets(const GemmProblem& problem, std::span<const VerifyTarget> targets,

@@ -13,8 +13,10 @@
 
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
+#include "hopper_gemm/gemm.h"
 #include "hopper_gemm/gemm.hpp"
 #include "library/backend.hpp"
+#include "tests/allocation_limit.hpp"
 #include "tests/library_gemm.hpp"
 #include "tests/library_plans.hpp"
 
@@ -137,12 +139,13 @@ TEST(EmulatedLibraryPlan, IsMadeByEveryConfigurationItNames) {
   const PlanTarget target = emulated_target(1);
   GemmDescriptor gemm;
   gemm.m = gemm.n = 64;
-  gemm.k = 512;
+  gemm.k = 120 * 64;  // a block for each CTA of those that have most
   for (const library::Backend* backend : {&library::wgmma_backend(), &library::mma_backend()}) {
     for (const std::string& config : backend->configs()) {
       GemmPlan plan;
       GemmOptions options;
       options.config = config;
+      options.workspace_limit_bytes = kWorkspaceLimitBytes;
       const Status status = plan.create(gemm, options);
       EXPECT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(plan.config(), config);
@@ -191,6 +194,54 @@ TEST(EmulatedLibraryFuzzer, FindsNothingNew) {
     ASSERT_NO_FATAL_FAILURE(expect_no_fault(seed++));
   } while (std::chrono::steady_clock::now() < end);
   std::cout << seed - first << " problems\n";
+}
+
+/// Makes what memory is left for run out at each allocation in turn, until there is enough.
+template <typename Attempt>
+int expect_out_of_memory(Attempt attempt) {
+  constexpr int kMost = 10000;
+  for (int allocations = 0; allocations < kMost; ++allocations) {
+    const AllocationLimit limit(allocations);
+    if (attempt(limit)) return allocations;
+  }
+  ADD_FAILURE() << "there is never enough memory";
+  return kMost;
+}
+
+TEST(EmulatedLibraryMemory, RunsOutWithAStatusWhereverPlansAreMade) {
+  configure({.sms = kSms});
+  // Other tests may have made the plan before: what is remembered of the GPU is not asked for again.
+  GemmDescriptor gemm;
+  gemm.m = gemm.n = 200;
+  gemm.k = 4096;
+  const int needed = expect_out_of_memory([&](const AllocationLimit& limit) {
+    GemmPlan plan;
+    const Status status = plan.create(gemm);
+    EXPECT_EQ(status.ok(), !limit.was_reached());
+    EXPECT_TRUE(status.ok() || status.code() == StatusCode::OutOfMemory) << status.message();
+    return status.ok();
+  });
+  EXPECT_GT(needed, 10);
+}
+
+TEST(EmulatedLibraryMemory, RunsOutWithAStatusInC) {
+  configure({.sms = kSms});
+  hgemm_descriptor_t gemm = HGEMM_DESCRIPTOR_INIT;
+  gemm.m = gemm.n = gemm.k = 128;
+  const int needed = expect_out_of_memory([&](const AllocationLimit& limit) {
+    auto* plan = reinterpret_cast<hgemm_plan_t*>(&gemm);
+    const hgemm_status_t status = hgemm_plan_create(&plan, &gemm, nullptr);
+    EXPECT_EQ(status == HGEMM_OK, !limit.was_reached());
+    if (status == HGEMM_OK) {
+      hgemm_plan_destroy(plan);
+    } else {
+      EXPECT_EQ(status, HGEMM_OUT_OF_MEMORY);
+      EXPECT_EQ(plan, nullptr);
+      EXPECT_STRNE(hgemm_last_error_message(), "");
+    }
+    return status == HGEMM_OK;
+  });
+  EXPECT_GT(needed, 10);
 }
 
 }  // namespace

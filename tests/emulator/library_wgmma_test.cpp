@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <ostream>
@@ -33,6 +34,7 @@ using library::wgmma::Choice;
 using library::wgmma::cluster_size;
 using library::wgmma::name_of;
 using library::wgmma::Tile;
+using library::wgmma::workspace_bytes;
 
 constexpr OperandMajor kMajors[] = {OperandMajor::K, OperandMajor::MN};
 constexpr DataType kTypes[] = {DataType::BFloat16, DataType::Float16, DataType::Float32};
@@ -130,9 +132,11 @@ std::vector<Case> cases_of_batches() {
   int number = 0;
   for (const Choice& choice : all_choices()) {
     const Tile& tile = choice.tile;
-    if (choice.split > 2 || tile.block_n > 192) continue;
+    const bool is_sliced = choice.slices == 2 && choice.split == 4;
+    if ((choice.split > 2 && !is_sliced) || tile.block_n > 192) continue;
     ++number;
-    LibraryProblem problem = general({tile.block_m - 3, tile.block_n * tile.cluster_n - 5, 139}, number);
+    const int k = is_sliced ? 17 * 64 + 11 : 139;
+    LibraryProblem problem = general({tile.block_m - 3, tile.block_n * tile.cluster_n - 5, k}, number);
     problem.batch_count = 3;
     problem.a.shared = number % 2 == 1;
     problem.b.shared = number / 2 % 2 == 1;
@@ -143,21 +147,31 @@ std::vector<Case> cases_of_batches() {
   return cases;
 }
 
-/// K that the CTAs of a cluster share evenly, unevenly, and with a last block that is cut short; tiles with few rows.
+/// Of more, K would be so long that the emulator takes minutes.
+constexpr int kMostSlices = 4;
+
+/// K that the CTAs of a cluster, or of several, share evenly, unevenly, and with a last block that is cut short; tiles with
+/// few rows.
 std::vector<Case> cases_of_splits() {
   std::vector<Case> cases;
   int number = 0;
   for (const Choice& choice : all_choices()) {
-    if (choice.split == 1) continue;
+    if (choice.split == 1 || choice.slices > kMostSlices) continue;
     const Tile& tile = choice.tile;
+    const int ctas = choice.split * choice.slices;
     for (const bool is_plain : {true, false}) {
       ++number;
-      const int k_blocks = number % 3 == 0 ? choice.split : choice.split * 2 + number % choice.split;
+      const int k_blocks = number % 3 == 0 ? ctas : ctas * 2 + number % ctas;
       const GemmShape shape = {number % 4 < 2 ? tile.block_m + 21 : 37, tile.block_n - 29,
                                k_blocks * 64 - number % 2 * 51};
       const LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
       cases.push_back({choice, problem, 2 * cluster_size(choice)});
     }
+  }
+  // The last slice is behind K's end: the others have 5 blocks each.
+  for (const Choice& choice : all_choices()) {
+    if (name_of(choice) != "wgmma_64x64_s12_c1x1_k4x7") continue;
+    cases.push_back({choice, general({70, 62, 29 * 64}, 1), cluster_size(choice)});
   }
   return cases;
 }
@@ -168,9 +182,10 @@ std::vector<Case> cases_of_special_values() {
   int number = 0;
   for (const Choice& choice : all_choices()) {
     const Tile& tile = choice.tile;
-    if (choice.split % 3 != 1 || tile.block_m > 64) continue;
+    const int ctas = choice.split * choice.slices;
+    if (ctas % 3 != 1 || tile.block_m > 64 || choice.slices > kMostSlices) continue;
     ++number;
-    LibraryProblem problem = general({70, 133, choice.split * 64 - 21}, number);
+    LibraryProblem problem = general({70, 133, ctas * 64 - 21}, number);
     problem.activation = number % 2 == 0 ? Activation::Relu : Activation::None;
     problem.values = OperandValues::Special;
     cases.push_back({choice, problem, 2 * cluster_size(choice)});
@@ -217,20 +232,26 @@ class EmulatedLibraryWgmma : public testing::TestWithParam<Case> {
         wgmma_backend().prepare(problem, device, name_of(GetParam().choice), &prepared_);
     ASSERT_TRUE(preparation.ok()) << preparation.message();
     EXPECT_EQ(prepared_->config(), name_of(GetParam().choice));
-    EXPECT_EQ(prepared_->workspace_bytes(), 0U);
+    workspace_bytes_ = workspace_bytes(problem.args, GetParam().choice);
+    EXPECT_EQ(prepared_->workspace_bytes(), workspace_bytes_);
+    if (workspace_bytes_ != 0) workspace_ = allocate(workspace_bytes_);
   }
 
   void expect_right(std::uint64_t seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     gemm_->reset();
+    constexpr int kNan = 0xFF;
+    if (workspace_ != nullptr) std::memset(workspace_, kNan, workspace_bytes_);
     configure({.seed = seed, .sms = GetParam().sms});
-    const Status launch = prepared_->launch(gemm_->args(), nullptr, nullptr);
+    const Status launch = prepared_->launch(gemm_->args(), workspace_, nullptr);
     ASSERT_TRUE(launch.ok()) << launch.message() << '\n' << last_report();
     ASSERT_EQ(gemm_->fault(), "");
   }
 
   std::unique_ptr<LibraryGemm> gemm_;
   std::unique_ptr<const PreparedGemm> prepared_;
+  std::size_t workspace_bytes_ = 0;
+  void* workspace_ = nullptr;
 };
 
 TEST_P(EmulatedLibraryWgmma, IsExactAndCleanWhateverTheSchedule) {
@@ -255,9 +276,10 @@ std::vector<Case> cases_of_sums() {
   std::vector<Case> cases;
   int number = 0;
   for (const Choice& choice : all_choices()) {
-    if (choice.split == 1) continue;
+    if (choice.split == 1 || choice.slices > 2) continue;
     ++number;
-    const GemmShape shape = {choice.tile.block_m - 27, choice.tile.block_n, choice.split * 64 + 40};
+    const GemmShape shape = {choice.tile.block_m - 27, choice.tile.block_n,
+                             choice.split * choice.slices * 64 + 40};
     LibraryProblem problem = number % 2 == 0 ? plain(shape, number / 2) : general(shape, number / 2);
     problem.values = OperandValues::Uniform;
     // In bf16 most differences round away.
@@ -285,6 +307,57 @@ TEST(EmulatedLibraryWgmmaChoice, NamesAllThatCanBeChosen) {
   EXPECT_EQ(wgmma_backend().configs(), names);
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+/// A small D with a K that is long enough for all SMs.
+library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
+  library::Problem problem{.args = {},
+                           .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
+                           .programmatic_dependent_launch = false,
+                           .workspace_limit_bytes = workspace_limit_bytes};
+  problem.args.shape = {60, 61, 65536};
+  problem.args.batch_count = 1;
+  problem.args.a = {nullptr, OperandMajor::K, 65536, 0};
+  problem.args.b = problem.args.a;
+  problem.args.epilogue.ldd = 64;
+  return problem;
+}
+
+TEST(EmulatedLibraryWgmmaChoice, SlicesALongKAsFarAsTheWorkspaceGoes) {
+  constexpr int kSms = 132;
+  constexpr std::size_t kBytesOfASlice = std::size_t{60} * 64 * sizeof(float);
+  configure({.sms = kSms});
+  const auto workspace_within = [](std::size_t limit) {
+    std::unique_ptr<const PreparedGemm> prepared;
+    const Status status = wgmma_backend().prepare(problem_of_long_k(limit), device_of(kSms), "", &prepared);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return status.ok() ? prepared->workspace_bytes() : 0;
+  };
+  EXPECT_EQ(workspace_within(0), 0U);
+  EXPECT_EQ(workspace_within(2 * kBytesOfASlice - 1), 0U);
+  EXPECT_EQ(workspace_within(2 * kBytesOfASlice), 2 * kBytesOfASlice);
+  EXPECT_EQ(workspace_within(3 * kBytesOfASlice), 3 * kBytesOfASlice);
+  EXPECT_GE(workspace_within(100 * kBytesOfASlice), 10 * kBytesOfASlice);
+}
+
+TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSlice) {
+  constexpr int kSms = 132;
+  configure({.sms = kSms});
+  const auto refusal = [](const library::Problem& problem) {
+    std::unique_ptr<const PreparedGemm> prepared;
+    const Status status =
+        wgmma_backend().prepare(problem, device_of(kSms), "wgmma_64x64_s12_c1x1_k8x10", &prepared);
+    EXPECT_EQ(status.code(), StatusCode::Unsupported);
+    return status.message();
+  };
+  EXPECT_THAT(
+      refusal(problem_of_long_k(0)),
+      testing::HasSubstr("the sums of its slices take a workspace of 153600 bytes, and the limit is 0"));
+  library::Problem problem = problem_of_long_k(kWorkspaceLimitBytes);
+  problem.args.shape.k = 31 * 64;
+  EXPECT_THAT(refusal(problem), testing::HasSubstr("K has 31 blocks of 64, fewer than CTAs"));
+  problem.args.shape = {4097, 4096, 65536};
+  EXPECT_THAT(refusal(problem), testing::HasSubstr("D has more than 2^24 elements"));
 }
 
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {

@@ -62,7 +62,8 @@ LAST_WAIT = """      wgmma_wait_group<0>();
 FENCE_AND_SYNC = """          fence_proxy_async_shared_cta();
           __syncwarp();
 """
-STAGE = "          stage_fragment_swizzled<Config::kStoreN>(accum + n / 2, staging, lane);\n"
+STAGE = """          stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(accum + n / 2, smem_addr(staging), 0, lane);
+"""
 WAIT_FOR_STAGING = "          if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
 K_MAJOR_STRIDE = """kIgnoredLeadingByteOffset = 16;
   constexpr cuda::std::uint32_t kEightRowsBytes = 8 * 128;"""
@@ -288,7 +289,7 @@ MUTANTS = {
         (V11, "    if (lane == 0) cp_async_bulk_wait_group_read<0>();\n",
          "    if (lane == 1) cp_async_bulk_wait_group_read<0>();\n")]),
     "staging_not_swizzled": (V11, [
-        (EPILOGUE, "(i / 4 + chunk) ^ (row % 8);", "i / 4 + chunk;")]),
+        (EPILOGUE, "(i / 4 + first_chunk) ^ (row % 8);", "i / 4 + first_chunk;")]),
     "staging_misaligned": (V11, [
         (V11, "  __nv_bfloat16 d[Config::kNumConsumerWarps]",
          "  __nv_bfloat16 gap[64];\n  __nv_bfloat16 d[Config::kNumConsumerWarps]")]),
@@ -451,6 +452,10 @@ MUTANTS = {
     "library_split_forgets_the_longer_parts": (LIBRARY, [
         (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
          "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
+    "library_slices_of_the_same_k": (LIBRARY, [
+        (WGMMA_GEMM, "first_of_k_slice + first_k_block", "0 * first_of_k_slice + first_k_block")]),
+    "library_slices_of_other_batches": (LIBRARY, [
+        (WGMMA_GEMM, "tile.batch / params.k_slices;", "tile.batch;")]),
 }
 
 

@@ -1,8 +1,11 @@
 // The one function that a library of a mutant of the library's kernels shows.
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "device_buffer.hpp"
 #include "hopper_gemm/status.hpp"
 #include "library/backend.hpp"
 
@@ -12,7 +15,9 @@ namespace {
 Status launch(const Problem& problem, const KernelArgs& args, const Device& device, const char* config) {
   std::unique_ptr<const PreparedGemm> prepared;
   HG_RETURN_IF_ERROR(wgmma_backend().prepare(problem, device, config, &prepared));
-  return prepared->launch(args, nullptr, nullptr);
+  DeviceBuffer<std::byte> workspace;
+  HG_RETURN_IF_ERROR(workspace.allocate(static_cast<std::int64_t>(prepared->workspace_bytes())));
+  return prepared->launch(args, workspace.data(), nullptr);
 }
 
 }  // namespace

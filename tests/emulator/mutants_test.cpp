@@ -259,6 +259,8 @@ const Mutant kLibraryMutants[] = {
       "and no barrier after wgmma.wait_group)"}},
     {"library_sums_of_one_cta_alone", {kWrongSum}},
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
+    {"library_slices_of_the_same_k", {kWrongSum}},
+    {"library_slices_of_other_batches", {kWrongSum}},
 };
 
 // The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
@@ -304,10 +306,11 @@ constexpr int kSms = 2;
 struct LibraryRun {
   const char* config;
   LibraryProblem problem;
+  int sms = 4;
 };
 
 /// Tiles that follow each other and are stored by TMA in part; layouts of which a cluster's CTAs share slices, and more
-/// blocks of K than stages; K that CTAs share.
+/// blocks of K than stages; K that CTAs share, of one cluster and of two.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
   constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
@@ -321,7 +324,10 @@ std::vector<LibraryRun> library_runs() {
           {kSharesBoth, along_mn},
           {kSharesBoth, long_k},
           {"wgmma_128x128_s6_c1x1_k2", {.shape = {149, 136, 5 * 64}}},
-          {"wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}}};
+          {"wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
+          {"wgmma_128x128_s6_c1x1_k8x2",
+           {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow},
+           8}};
 }
 
 class MutantLibrary {
@@ -369,14 +375,13 @@ class LibraryMutant {
 
   /// What is wrong with one run, or nothing.
   std::string fault(std::uint64_t seed, const LibraryRun& run) const {
-    constexpr int kLibrarySms = 4;  // the largest cluster's
-    constexpr library::Device kDevice = {
-        .id = 0, .major = 9, .minor = 0, .sm_count = kLibrarySms, .max_shared_bytes = 227 << 10};
-    configure({.seed = seed, .sms = kLibrarySms, .trace_path = ""});
+    const library::Device device = {
+        .id = 0, .major = 9, .minor = 0, .sm_count = run.sms, .max_shared_bytes = 227 << 10};
+    configure({.seed = seed, .sms = run.sms, .trace_path = ""});
     const LibraryGemm gemm(run.problem, emulated_memory());
     const library::Problem problem = gemm.problem();
     Status status;
-    launch_(&problem, &gemm.args(), &kDevice, run.config, &status);
+    launch_(&problem, &gemm.args(), &device, run.config, &status);
     if (*last_report() != '\0') return last_report();
     if (!status.ok()) return status.message();
     return gemm.fault();

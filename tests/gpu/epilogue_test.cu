@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kWarpThreads) stage_plain_kernel(std::uint32_t
 
 __global__ void __launch_bounds__(kWarpThreads) stage_swizzled_kernel(std::uint32_t* out, Values values) {
   stage_one_tile(out, values, [](const float* fragment, __nv_bfloat16* staging, int lane) {
-    stage_fragment_swizzled<kTileN>(fragment, staging, lane);
+    stage_fragment_swizzled<__nv_bfloat16, kTileN>(fragment, ptx::smem_addr(staging), 0, lane);
   });
 }
 

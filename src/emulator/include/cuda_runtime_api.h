@@ -120,7 +120,7 @@ inline cudaError_t device_get_attribute(int* value, cudaDeviceAttr attribute, in
 template <typename T>
 cudaError_t malloc(T** memory, std::size_t bytes) {
   try {
-    *memory = static_cast<T*>(allocate(bytes));
+    *memory = bytes == 0 ? nullptr : static_cast<T*>(allocate(bytes));
   } catch (const std::bad_alloc&) {
     return cudaErrorMemoryAllocation;
   }
@@ -137,6 +137,9 @@ inline cudaError_t memcpy(void* destination, const void* source, std::size_t byt
   std::memcpy(destination, source, bytes);
   return cudaSuccess;
 }
+
+// There is nothing to load.
+inline cudaError_t get_kernel_attributes(cudaFuncAttributes*, const void*) { return cudaSuccess; }
 
 template <typename Kernel>
 cudaError_t max_active_clusters(int* clusters, Kernel* kernel, const cudaLaunchConfig_t* config) {
@@ -178,6 +181,7 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaFree ::hopper_gemm::emulator::runtime::free
 #define cudaMemset ::hopper_gemm::emulator::runtime::memset
 #define cudaMemcpy ::hopper_gemm::emulator::runtime::memcpy
+#define cudaFuncGetAttributes ::hopper_gemm::emulator::runtime::get_kernel_attributes
 #define cudaFuncSetAttribute ::hopper_gemm::emulator::set_kernel_attribute
 #define cudaOccupancyMaxActiveClusters ::hopper_gemm::emulator::runtime::max_active_clusters
 #define cudaLaunchKernelEx ::hopper_gemm::emulator::runtime::launch_kernel

@@ -14,15 +14,7 @@ namespace hopper_gemm::ampere::v6 {
 namespace {
 
 // For rows that are not 16-byte aligned: their copies, not their tiles, are what takes the time.
-constexpr TileConfig kNarrowCopiesConfig = {.block_m = 64,
-                                            .block_n = 64,
-                                            .block_k = 32,
-                                            .warp_m = 32,
-                                            .warp_n = 32,
-                                            .thread_m = 0,
-                                            .thread_n = 0,
-                                            .stages = 3,
-                                            .band_m = 8};
+constexpr TileConfig kNarrowCopiesConfig = warp_tile(64, 64, 32, 32, 32, 3);
 
 struct Preference {
   TileConfig config;
@@ -31,27 +23,15 @@ struct Preference {
   double relative_speed;
 };
 
-constexpr TileConfig tile(int block_m, int block_n, int block_k, int warp_m, int warp_n, int stages) {
-  return {.block_m = block_m,
-          .block_n = block_n,
-          .block_k = block_k,
-          .warp_m = warp_m,
-          .warp_n = warp_n,
-          .thread_m = 0,
-          .thread_n = 0,
-          .stages = stages,
-          .band_m = 8};
-}
-
 constexpr std::array kPreferences = {
-    Preference{tile(256, 128, 64, 64, 64, 3), 1.0},   // 144 KiB of shared memory: not for sm_86 and sm_89
-    Preference{tile(128, 256, 64, 64, 64, 3), 0.99},  // 144 KiB
-    Preference{tile(128, 128, 64, 64, 64, 3), 0.94},  // 96 KiB
-    Preference{tile(128, 64, 64, 64, 32, 4), 0.77},   // 96 KiB
-    Preference{tile(64, 64, 64, 32, 32, 4), 0.6},     // 64 KiB
-    Preference{tile(128, 128, 32, 64, 64, 3),
-               0.83},                               // 48 KiB: for less shared memory than sm_80 to sm_90 have
-    Preference{tile(64, 64, 32, 32, 32, 3), 0.57},  // 24 KiB
+    Preference{warp_tile(256, 128, 64, 64, 64, 3), 1.0},  // 144 KiB of shared memory: not for sm_86 and sm_89
+    Preference{warp_tile(128, 256, 64, 64, 64, 3), 0.99},  // 144 KiB
+    Preference{warp_tile(128, 128, 64, 64, 64, 3), 0.94},  // 96 KiB
+    Preference{warp_tile(128, 64, 64, 64, 32, 4), 0.77},   // 96 KiB
+    Preference{warp_tile(64, 64, 64, 32, 32, 4), 0.6},     // 64 KiB
+    Preference{warp_tile(128, 128, 32, 64, 64, 3),
+               0.83},  // 48 KiB: for less shared memory than sm_80 to sm_90 have
+    Preference{warp_tile(64, 64, 32, 32, 32, 3), 0.57},  // 24 KiB
 };
 static_assert(std::all_of(kPreferences.begin(), kPreferences.end(), [](const Preference& preference) {
   return index_of(kConfigs, preference.config) < kConfigs.size();

@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           __nv_bfloat16* const staging = smem.d[warp][n / Config::kStoreN % Config::kStoreBuffers];
           if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
           __syncwarp();
-          stage_fragment_swizzled<Config::kStoreN>(accum + n / 2, staging, lane);
+          stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(accum + n / 2, smem_addr(staging), 0, lane);
           fence_proxy_async_shared_cta();
           __syncwarp();
           if (lane == 0) {

@@ -1,0 +1,29 @@
+// Approximations that the special function unit computes.
+#pragma once
+
+#include <ptx/common.cuh>
+
+namespace hopper_gemm {
+namespace ptx {
+
+/// ex2.approx.ftz.f32 — 2 to the power of x.
+/// PTX ISA "Floating Point Instructions: ex2" #floating-point-instructions-ex2; ISA 1.4, sm_20.
+/// Returns: to 2^-22.5 of the result; subnormal numbers count as 0, too small a result is 0, too large a one infinity.
+/// Threads: any.
+HG_PTX_INLINE float ex2_approx_ftz(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+/// rcp.approx.ftz.f32 — 1 / x.
+/// PTX ISA "Floating Point Instructions: rcp" #floating-point-instructions-rcp; ISA 1.4, sm_20.
+/// Returns: to 2^-23 of the result; of infinity 0, subnormal numbers count as 0. Threads: any.
+HG_PTX_INLINE float rcp_approx_ftz(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+}  // namespace ptx
+}  // namespace hopper_gemm
