@@ -14,5 +14,13 @@ HG_PTX_INLINE void prefetch_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(address)) : "memory");
 }
 
+/// prefetch.global.L1 — bring the cache line at `address` into this SM's L1, and into L2.
+/// PTX ISA "Data Movement and Conversion Instructions: prefetch, prefetchu" #data-movement-and-conversion-instructions-prefetch-prefetchu; ISA 2.0, sm_20.
+/// address: generic address in global memory, of any alignment. Threads: any, each its own line. Orders:
+/// nothing; a hint, which returns at once and is never needed to be correct.
+HG_PTX_INLINE void prefetch_l1(const void* address) {
+  asm volatile("prefetch.global.L1 [%0];" : : "l"(__cvta_generic_to_global(address)) : "memory");
+}
+
 }  // namespace ptx
 }  // namespace hopper_gemm

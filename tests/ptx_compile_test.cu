@@ -89,7 +89,10 @@ __global__ void fences(const TensorMap* global_map) {
   griddepcontrol_launch_dependents();
 }
 
-__global__ void prefetches(const void* global) { prefetch_l2(global); }
+__global__ void prefetches(const void* global) {
+  prefetch_l1(global);
+  prefetch_l2(global);
+}
 
 __global__ void approximations(float* values) { values[0] = ex2_approx_ftz(rcp_approx_ftz(values[0])); }
 

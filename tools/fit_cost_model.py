@@ -18,20 +18,20 @@ import re
 
 # As in wgmma_choice.cpp; microseconds, bytes, operations.
 START = {
-    "kLaunchUs": 2.19,
-    "kFillUs": 0.44,
-    "kClusterUs": 0.7,
-    "kReduceUs": 4.6,
-    "kSlicesUs": 6.4,
-    "kMemoryBytesPerUs": 3.3e6,
-    "kSmMemoryBytesPerUs": 7.0e4,
-    "kL2BytesPerUs": 9.5e6,
-    "kSmBytesPerUs": 1.4e5,
-    "kSmFlopsPerUs": 7.0e6,
-    "kBlockUs": 0.144,
+    "kLaunchUs": 2.24,
+    "kFillUs": 0.21,
+    "kClusterUs": 0.43,
+    "kReduceUs": 2.8,
+    "kSlicesUs": 6.7,
+    "kMemoryBytesPerUs": 3.5e6,
+    "kSmMemoryBytesPerUs": 7.2e4,
+    "kL2BytesPerUs": 1.0e7,
+    "kSmBytesPerUs": 1.0e5,
+    "kSmFlopsPerUs": 6.6e6,
+    "kBlockUs": 0.266,
     "kStoreElemsPerUs": 3.3e4,
-    "slowness of block_n 64": 1.65,
-    "slowness of small tiles": 1.15,
+    "slowness of block_n 64": 1.43,
+    "slowness of small tiles": 1.07,
 }
 # Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}

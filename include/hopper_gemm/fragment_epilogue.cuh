@@ -42,8 +42,22 @@ __device__ __forceinline__ bool has_aligned_pairs(const void* matrix, cuda::std:
          leading_dimension % 2 == 0 && batch_stride % 2 == 0;
 }
 
-/// Calls visit_pair(i, pair) for every pair of the lane's in the matrix, or where these are not all aligned, or some of
-/// them outside, visit_element(i, element) for every element inside; i: the first one's in values. T: const or not.
+/// Calls visit_pair(i, pair) for every pair of the lane's; i: the first element's in values. All are inside of the matrix
+/// and aligned. T: const or not.
+template <int kGroups, typename T, typename VisitPair>
+__device__ __forceinline__ void for_each_whole_pair(T* matrix, cuda::std::int64_t leading_dimension,
+                                                    cuda::std::int64_t batch_stride,
+                                                    FragmentPosition position, VisitPair visit_pair) {
+  T* const first = matrix + position.batch * batch_stride + position.column;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    T* const line = first + (position.row + half * 8) * leading_dimension;
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) visit_pair(group * 4 + half * 2, line + group * 8);
+  }
+}
+
+/// The same where not all are aligned, or some are outside: calls visit_element(i, element) for every element inside then.
 ///
 /// A branch for each pair would keep the pairs from being loaded together, and costs more than what it skips.
 template <int kGroups, typename T, typename VisitPair, typename VisitElement>
@@ -51,17 +65,12 @@ __device__ __forceinline__ void for_each_pair(T* matrix, cuda::std::int64_t lead
                                               cuda::std::int64_t batch_stride, FragmentPosition position,
                                               GemmShape shape, VisitPair visit_pair,
                                               VisitElement visit_element) {
-  T* const first = matrix + position.batch * batch_stride + position.column;
   const bool aligned = has_aligned_pairs<T>(matrix, leading_dimension, batch_stride);
   if (aligned && position.row + 8 < shape.m && position.column + (kGroups - 1) * 8 + 1 < shape.n) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      T* const line = first + (position.row + half * 8) * leading_dimension;
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) visit_pair(group * 4 + half * 2, line + group * 8);
-    }
+    for_each_whole_pair<kGroups>(matrix, leading_dimension, batch_stride, position, visit_pair);
     return;
   }
+  T* const first = matrix + position.batch * batch_stride + position.column;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = position.row + half * 8;
@@ -120,6 +129,14 @@ __device__ __forceinline__ float2 pair_of(const cuda::std::uint32_t (&words)[kWo
   for (int i = 0; i < kPairWords; ++i) of_pair[i] = words[pair * kPairWords + i];
   const Pair value = *reinterpret_cast<const Pair*>(of_pair);
   return {static_cast<float>(value.x), static_cast<float>(value.y)};
+}
+
+/// Of a C whose pairs are all aligned and inside.
+template <typename Bits, int kGroups>
+__device__ __forceinline__ void load_whole_c(EpilogueInputs<kGroups>& inputs, const GemmEpilogue& epilogue,
+                                             FragmentPosition position) {
+  for_each_whole_pair<kGroups>(static_cast<const Bits*>(epilogue.c), epilogue.ldc, epilogue.c_batch_stride,
+                               position, [&](int i, const Bits* pair) { load_pair(inputs.c, i / 2, pair); });
 }
 
 template <typename Bits, int kGroups>
@@ -222,6 +239,29 @@ __device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const Epi
       values[group * 4 + half * 2] += bias.x;
       values[group * 4 + half * 2 + 1] += bias.y;
     }
+  }
+}
+
+/// Loads what the lane's elements at `position` take of the bias, if there is one, and adds it.
+template <int kCount>
+__device__ __forceinline__ void load_and_add_bias(float (&values)[kCount], const GemmEpilogue& epilogue,
+                                                  FragmentPosition position, GemmShape shape) {
+  constexpr int kGroups = kCount / 4;
+  if (epilogue.bias_kind == Bias::None) return;
+  EpilogueInputs<kGroups> inputs;
+  switch (epilogue.bias_type) {
+    case DataType::BFloat16:
+      load_bias<cuda::std::uint16_t>(inputs, epilogue, position, shape);
+      add_bias<__nv_bfloat16>(values, inputs, epilogue.bias_kind);
+      break;
+    case DataType::Float16:
+      load_bias<cuda::std::uint16_t>(inputs, epilogue, position, shape);
+      add_bias<__half>(values, inputs, epilogue.bias_kind);
+      break;
+    case DataType::Float32:
+      load_bias<cuda::std::uint32_t>(inputs, epilogue, position, shape);
+      add_bias<float>(values, inputs, epilogue.bias_kind);
+      break;
   }
 }
 

@@ -22,25 +22,24 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
   return ceil_div(kMostBlocks, std::int64_t{slices}) * slices * kBlockK <= std::numeric_limits<int>::max();
 }));
 
-// Fitted as tools/fit_cost_model.py does it, to an earlier run of all configurations over the shapes of
-// profiles/h200/library_tuning.csv.
-constexpr double kLaunchUs = 2.19;             // of a kernel that has nothing to do
-constexpr double kFillUs = 0.44;               // until the first loads arrive
-constexpr double kClusterUs = 0.7;             // a cluster's barriers
-constexpr double kReduceUs = 4.6;              // to exchange the sums of a split K
-constexpr double kSlicesUs = 6.4;              // of the kernel that adds up the sums of slices
-constexpr double kMemoryBytesPerUs = 3.3e6;    // what reads that are not balanced over all channels reach
-constexpr double kSmMemoryBytesPerUs = 7.0e4;  // of that, one SM
-constexpr double kL2BytesPerUs = 9.5e6;        // to all SMs
-constexpr double kSmBytesPerUs = 1.4e5;        // to one
-constexpr double kSmFlopsPerUs = 7.0e6;        // of an SM with the largest tiles
-constexpr double kBlockUs = 0.144;             // least time of a K block
+// Fitted by tools/fit_cost_model.py to profiles/h200/library_tuning.csv.
+constexpr double kLaunchUs = 2.24;             // of a kernel that has nothing to do
+constexpr double kFillUs = 0.21;               // until the first loads arrive
+constexpr double kClusterUs = 0.43;            // a cluster's barriers
+constexpr double kReduceUs = 2.8;              // to exchange the sums of a split K
+constexpr double kSlicesUs = 6.7;              // of the kernel that adds up the sums of slices
+constexpr double kMemoryBytesPerUs = 3.5e6;    // what reads that are not balanced over all channels reach
+constexpr double kSmMemoryBytesPerUs = 7.2e4;  // of that, one SM
+constexpr double kL2BytesPerUs = 1.0e7;        // to all SMs
+constexpr double kSmBytesPerUs = 1.0e5;        // to one
+constexpr double kSmFlopsPerUs = 6.6e6;        // of an SM with the largest tiles
+constexpr double kBlockUs = 0.266;             // least time of a K block
 constexpr double kStoreElemsPerUs = 3.3e4;     // of an SM
 
 /// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
 double slowness(const Tile& tile) {
-  if (tile.block_n == 64) return 1.65;
-  return tile.block_m * tile.block_n <= 128 * 128 ? 1.15 : 1.0;
+  if (tile.block_n == 64) return 1.43;
+  return tile.block_m * tile.block_n <= 128 * 128 ? 1.07 : 1.0;
 }
 
 template <typename Array>

@@ -351,6 +351,19 @@ __device__ __forceinline__ void prefetch_c(const Params& params, FragmentCorner 
   }
 }
 
+/// The same of a bias for columns, to L1.
+template <typename Config>
+__device__ __forceinline__ void prefetch_bias(const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kLineBytes = 128;
+  const GemmEpilogue& epilogue = params.epilogue;
+  const int elem_bytes = size_of(epilogue.bias_type);
+  const int column = corner.column + lane * (kLineBytes / elem_bytes);
+  if (lane * kLineBytes < Config::BLOCK_N * elem_bytes && column < params.shape.n) {
+    ptx::prefetch_l1(static_cast<const char*>(epilogue.bias) +
+                     (corner.batch * epilogue.bias_batch_stride + column) * elem_bytes);
+  }
+}
+
 /// Columns that are finished at a time where there is more to do: with more, registers run out.
 inline constexpr int kPieceN = 32;
 
@@ -369,6 +382,59 @@ __device__ __forceinline__ void take_piece(float (&values)[kPieceN / 2],
   }
 }
 
+/// Whether store_whole() takes a tile: all of it inside of D, of a 16-bit type, which TMA stores, and what is read of C
+/// aligned.
+template <typename Config>
+__device__ __forceinline__ bool is_whole(const Params& params, const CtaTile<Config>& tile) {
+  const GemmEpilogue& epilogue = params.epilogue;
+  return params.stores_by_tma && epilogue.output_type != DataType::Float32 &&
+         tile.m0 <= params.shape.m - Config::BLOCK_M && tile.n0 <= params.shape.n - Config::BLOCK_N &&
+         (epilogue.beta == 0 ||
+          has_aligned_pairs<cuda::std::uint16_t>(epilogue.c, epilogue.ldc, epilogue.c_batch_stride));
+}
+
+/// A consumer warp's part of D as most of it is, see is_whole(), without the branches that the rest of it needs. corner: of
+/// the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_whole(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+  constexpr int kGroups = kPieceN / 8;
+  const GemmEpilogue& epilogue = params.epilogue;
+  unsigned char* buffer = nullptr;
+#pragma unroll 1
+  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+    const FragmentCorner of_piece = {corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
+                                     corner.column + piece % kPieces * kPieceN};
+    const FragmentPosition position = position_of_lane(of_piece, lane);
+    EpilogueInputs<kGroups> inputs;
+    if (epilogue.beta != 0) load_whole_c<cuda::std::uint16_t>(inputs, epilogue, position);
+    float values[kPieceN / 2] = {};
+    take_piece<Config>(values, accum, piece);
+#pragma unroll
+    for (float& value : values) value *= epilogue.alpha;
+    if (epilogue.beta != 0) {
+      if (epilogue.output_type == DataType::Float16) {
+        add_scaled_c<__half>(values, inputs, epilogue.beta);
+      } else {
+        add_scaled_c<__nv_bfloat16>(values, inputs, epilogue.beta);
+      }
+    }
+    load_and_add_bias(values, epilogue, position, params.shape);
+    activate(values, epilogue.activation);
+    // Two pieces fill a buffer.
+    const int first_column = piece * kPieceN % Config::kStoreN;
+    if (first_column == 0) buffer = stores.acquire();
+    if (epilogue.output_type == DataType::Float16) {
+      stage_fragment_swizzled<__half, kPieceN>(values, ptx::smem_addr(buffer), first_column, lane);
+    } else {
+      stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, ptx::smem_addr(buffer), first_column, lane);
+    }
+    if (first_column != 0) stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);
+  }
+}
+
 /// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a loop, as there
 /// is much to ask for. corner: of the warp's rows.
 template <typename Config>
@@ -381,50 +447,36 @@ __device__ __forceinline__ void store_general(
   // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
   const bool by_tma = params.stores_by_tma && (params.shape.n % (16 / size_of(type)) == 0 ||
                                                corner.column <= params.shape.n - Config::BLOCK_N);
-  const auto corner_of = [&](int piece) {
-    return FragmentCorner{corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
-                          corner.column + piece % kPieces * kPieceN};
-  };
-  const auto inputs_of = [&](int piece) {
-    return load_epilogue_inputs<kGroups>(params.epilogue, position_of_lane(corner_of(piece), lane),
-                                         params.shape);
-  };
-  constexpr int kNumPieces = Config::kConsumerBlocks * kPieces;
   unsigned char* buffer = nullptr;
-  // Those of the next piece are on their way while this one is finished, unless TMA is to store it: the fence before that
-  // waits for all loads.
-  EpilogueInputs<kGroups> inputs = inputs_of(0);
 #pragma unroll 1
-  for (int piece = 0; piece < kNumPieces; ++piece) {
+  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+    const FragmentCorner of_piece = {corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
+                                     corner.column + piece % kPieces * kPieceN};
+    const FragmentPosition position = position_of_lane(of_piece, lane);
     float values[kPieceN / 2] = {};
     take_piece<Config>(values, accum, piece);
-    scale_and_add(values, params.epilogue, inputs);
-    // Two pieces of a 16-bit type fill a buffer.
-    const int first_column = type == DataType::Float32 ? 0 : piece * kPieceN % Config::kStoreN;
-    const bool fills_buffer = by_tma && (type == DataType::Float32 || first_column != 0);
-    const bool is_last = piece + 1 == kNumPieces;
-    if (!is_last && !fills_buffer) inputs = inputs_of(piece + 1);
+    scale_and_add(values, params.epilogue,
+                  load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape));
     activate(values, params.epilogue.activation);
-    const auto [batch, row, column] = corner_of(piece);
-    if (by_tma) {
-      if (first_column == 0) buffer = stores.acquire();
-      const ptx::SmemAddr staging = ptx::smem_addr(buffer);
-      switch (type) {
-        case DataType::BFloat16:
-          stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
-          break;
-        case DataType::Float16:
-          stage_fragment_swizzled<__half, kPieceN>(values, staging, first_column, lane);
-          break;
-        case DataType::Float32: stage_fp32(values, buffer, lane); break;
-      }
-    } else {
-      store_fragment<kGroups>(values, params.epilogue, position_of_lane(corner_of(piece), lane),
-                              params.shape);
+    if (!by_tma) {
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+      continue;
     }
-    if (fills_buffer) {
-      stores.store(column - first_column, row, batch);
-      if (!is_last) inputs = inputs_of(piece + 1);
+    // Of a 16-bit type two pieces fill a buffer.
+    const int first_column = type == DataType::Float32 ? 0 : piece * kPieceN % Config::kStoreN;
+    if (first_column == 0) buffer = stores.acquire();
+    const ptx::SmemAddr staging = ptx::smem_addr(buffer);
+    switch (type) {
+      case DataType::BFloat16:
+        stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
+        break;
+      case DataType::Float16:
+        stage_fragment_swizzled<__half, kPieceN>(values, staging, first_column, lane);
+        break;
+      case DataType::Float32: stage_fp32(values, buffer, lane); break;
+    }
+    if (type == DataType::Float32 || first_column != 0) {
+      stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);
     }
   }
 }
@@ -628,6 +680,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           tile.n0};
       if constexpr (!Config::kIsPlain) {
         if (params.epilogue.beta != 0 && split == 1) prefetch_c<Config>(params, corner, lane);
+        if (params.epilogue.bias_kind == Bias::PerColumn) prefetch_bias<Config>(params, corner, lane);
       }
       if (params.is_fp16) {
         multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
@@ -644,6 +697,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
       if constexpr (Config::kIsPlain) {
         store_plain<Config>(accum, stores, params.epilogue, corner, lane);
+      } else if (is_whole(params, tile)) {
+        store_whole<Config>(accum, stores, params, corner, lane);
       } else {
         store_general<Config>(accum, stores, params, corner, lane);
       }

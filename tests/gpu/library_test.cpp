@@ -634,12 +634,11 @@ double median_gpu_us(const GemmPlan& plan, const GemmOperands& operands) {
   return times_ms[kRuns / 2] * 1000.0;
 }
 
-// What a kernel of its own would do to D afterwards costs it a read and a write of D at least: 28 us at this shape.
-TEST(LibraryOverhead, OfAFusedEpilogueIsLessThanThatOfAKernel) {
+// Tiles wait for it: where K is shorter, or there is more to compute, it weighs more.
+TEST(LibraryOverhead, OfAFusedEpilogueStaysBelowAThirdOfTheGemm) {
   HG_SKIP_WITHOUT_HOPPER();
   constexpr int kExtent = 4096;
   constexpr std::int64_t kElems = std::int64_t{kExtent} * kExtent;
-  constexpr double kMostUs = 28;
   std::array<DeviceBuffer<std::uint16_t>, 4> matrices;
   DeviceBuffer<std::uint16_t> bias;
   for (DeviceBuffer<std::uint16_t>& matrix : matrices) {
@@ -668,15 +667,16 @@ TEST(LibraryOverhead, OfAFusedEpilogueIsLessThanThatOfAKernel) {
     return median_gpu_us(plan, operands);
   };
   const double plain_us = time_us(Bias::None, Activation::None, 0);
+  const double relu_us = time_us(Bias::None, Activation::Relu, 0);
   const double bias_us = time_us(Bias::PerColumn, Activation::None, 0);
   const double gelu_us = time_us(Bias::PerColumn, Activation::GeluTanh, 0);
   const double residual_us = time_us(Bias::PerColumn, Activation::Relu, 1);
-  std::cout << "4096x4096x4096: plain " << plain_us << " us, with a bias " << bias_us << " us, and GELU "
-            << gelu_us << " us, or ReLU and C " << residual_us << " us\n";
+  std::cout << "4096x4096x4096: plain " << plain_us << " us, with ReLU " << relu_us << " us, a bias "
+            << bias_us << " us, and GELU " << gelu_us << " us, or ReLU and C " << residual_us << " us\n";
   ASSERT_GT(plain_us, 0);
-  for (const double time : {bias_us, gelu_us, residual_us}) {
+  for (const double time : {relu_us, bias_us, gelu_us, residual_us}) {
     ASSERT_GT(time, 0);
-    EXPECT_LT(time - plain_us, kMostUs);
+    EXPECT_LT(time - plain_us, plain_us / 3);
   }
 }
 

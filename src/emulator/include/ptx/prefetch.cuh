@@ -9,5 +9,7 @@ namespace ptx {
 // There is no cache.
 HG_PTX_INLINE void prefetch_l2(const void* address) { static_cast<void>(address); }
 
+HG_PTX_INLINE void prefetch_l1(const void* address) { static_cast<void>(address); }
+
 }  // namespace ptx
 }  // namespace hopper_gemm
