@@ -6,7 +6,7 @@
 There is a table for each ladder, between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`;
 everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
 ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what else was measured
-with them: the wgmma ceiling, CUTLASS. Below it stands the ladder's chart, if tools/plot_ladder.py has drawn one. Where
+with them: the wgmma ceiling, CUTLASS. Below it stands the ladder's chart, if tools/plot.py has drawn one. Where
 there is no CSV file, a line says by which command it is measured.
 
 Between the markers of `library` stands what `matmul best --suite library` wrote into library.csv, shape by shape; nothing

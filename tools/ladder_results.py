@@ -18,10 +18,15 @@ CUTLASS = "cutlass"
 BEST = "best"
 OTHERS = (BASELINE, BEST, CUTLASS, CEILING)
 LIBRARY_FILE = "library.csv"
+SQUARES_FILE = "squares.csv"
 
 
 class ResultsError(Exception):
     """What is wrong with the input, as one sentence."""
+
+
+class NotMeasuredError(ResultsError):
+    """The files hold nothing of what is asked for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +106,13 @@ def reading(path):
         raise ResultsError(f"{path} is no CSV file: {error}") from error
 
 
+def positive(row, column):
+    number = float(row[column])
+    if not number > 0:
+        raise ValueError(f"{column} is {row[column]}")
+    return number
+
+
 def add_row(path, rows, row):
     """Adds the row to {version: row}; of CUTLASS's rows the fastest stays."""
     version = row["version"]
@@ -137,6 +149,29 @@ def read_results(path, ladder):
     return by_mode
 
 
+def read_squares(path, versions):
+    """The measured rows of these versions at squares, as {mode: {version: {size: row}}}, sizes ascending."""
+    by_mode = {}
+    first = None
+    with reading(path):
+        for row in read_rows(path):
+            check_row(path, row)
+            if row["version"] not in versions or not row["m"] == row["n"] == row["k"] or not row["tflops"]:
+                continue
+            first = first or row
+            # A file of bf16 alone may have no column of types.
+            check_run(path, row, first, (*RUN_COLUMNS, *(["type"] if "type" in first else [])))
+            positive(row, "tflops")
+            by_size = by_mode.setdefault(row["mode"], {}).setdefault(row["version"], {})
+            if int(row["m"]) in by_size:
+                raise ResultsError(f"{path} has version {row['version']} twice at {row['m']} ({row['mode']})")
+            by_size[int(row["m"])] = row
+    if not by_mode:
+        raise NotMeasuredError(f"{path} has no measured rows of square shapes")
+    return {mode: {version: dict(sorted(by_size.items())) for version, by_size in by_version.items()}
+            for mode, by_version in by_mode.items()}
+
+
 def read_library_results(path):
     """The measured rows of best and of cuBLAS, as {shape: {mode: {version: row}}} in the file's order."""
     by_shape = {}
@@ -149,8 +184,7 @@ def read_library_results(path):
             first = first or row
             check_run(path, row, first, (*RUN_COLUMNS, "type", "b"))
             for column in ("time_median_us", "percent_of_cublas"):
-                if float(row[column]) <= 0:
-                    raise ValueError(f"{column} is {row[column]}")
+                positive(row, column)
             shape = "x".join(row[extent] for extent in "mnk")
             add_row(path, by_shape.setdefault(shape, {}).setdefault(row["mode"], {}), row)
     for shape, by_mode in by_shape.items():

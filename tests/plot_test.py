@@ -1,0 +1,409 @@
+"""Tests of tools/plot.py: what it draws, and, where matplotlib is installed, that it draws it the same twice."""
+
+import csv
+import importlib.util
+import itertools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOOLS = ROOT / "tools"
+TOOL = TOOLS / "plot.py"
+
+sys.path.insert(0, str(TOOLS))
+import chart_style  # noqa: E402
+import ladder_results  # noqa: E402
+import plot_ladder  # noqa: E402
+import plot_measurements  # noqa: E402
+import plot_shared_memory  # noqa: E402
+import plot_tile_orders  # noqa: E402
+import profile  # noqa: E402
+from chart_style import LabelledPoint  # noqa: E402
+from ladder_results import NotMeasuredError, ResultsError  # noqa: E402
+
+HOPPER, AMPERE, SIMT = ladder_results.LADDERS
+DIAGRAMS = ROOT / "docs/images/diagrams.json"
+
+# A package of that name that cannot be imported.
+NO_MATPLOTLIB = 'raise ImportError("No module named matplotlib")\n'
+needs_matplotlib = unittest.skipUnless(importlib.util.find_spec("matplotlib"),
+                                       "matplotlib is not installed; ./dev plots installs it")
+
+
+def row(version, name, tflops, percent, **changes):
+    return {"version": version, "name": name, "idea": "an idea", "type": "bf16", "m": "4096", "n": "4096", "k": "4096",
+            "mode": "burst", "tflops": tflops, "percent_of_cublas": percent,
+            "verified": "unchecked" if version == "ceiling" else "yes", "gpu": "NVIDIA H200", "sm_count": "132",
+            "driver": "580.95.05", "cuda": "13.0", "commit": "0123abcdef", "data": "normal", "rounds": "7",
+            "date": "2026-01-02T03:04:05Z", "command": "matmul ampere", "watts": "", "pj_per_flop": "", **changes}
+
+
+def ampere_rows():
+    return [row("0", "cublas", "800.0", "100.0"), row("ampere.1", "wmma", "200.04", "25.01"),
+            row("ampere.2", "cp_async", "99.94", "12.49"), row("cutlass", "slow", "400.0", "50.0"),
+            row("cutlass", "fast", "500.0", "62.5"), row("ceiling", "peak", "900.0", "112.5"),
+            row("0", "cublas", "700.0", "100.0", mode="sustained"),
+            row("ampere.2", "cp_async", "90.0", "12.86", mode="sustained")]
+
+
+def square_row(version, size, tflops, **changes):
+    return row(version, "library" if version == "best" else "a_name", tflops, "50.0",
+               **{**dict.fromkeys("mnk", str(size)), **changes})
+
+
+def squares_rows():
+    return [square_row("0", 512, "200.0"), square_row("2", 512, "100.0"), square_row("3", 512, "110.0"),
+            square_row("0", 256, "50.0"), square_row("2", 256, "20.0"), square_row("best", 256, "60.0"),
+            square_row("0", 512, "190.0", mode="sustained"),
+            square_row("0", 512, "190.0", n="1024")]
+
+
+def ladder_rows():
+    """Of the Hopper ladder, with a sustained row for each of burst."""
+    speeds = {"0": "800.0", "1": "300.0", "2": "780.0", "3": "790.0", "ceiling": "900.0"}
+    rows = [square_row(version, HOPPER.size, tflops) for version, tflops in speeds.items()]
+    return rows + [{**burst, "mode": "sustained", "watts": "700.0", "pj_per_flop": f"{700 / float(burst['tflops']):.4f}"}
+                   for burst in rows]
+
+
+# --- What all pictures have in common ---
+
+
+def luminance(color):
+    """Relative luminance as WCAG 2 defines it."""
+    channels = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def contrast(x, y):
+    low, high = sorted((luminance(x), luminance(y)))
+    return (high + 0.05) / (low + 0.05)
+
+
+class ChartStyleTest(unittest.TestCase):
+    def test_text_is_legible_on_light_and_on_dark_pages(self):
+        pairs = [(color, chart_style.BACKGROUND)
+                 for color in (chart_style.INK, chart_style.MUTED, chart_style.ORANGE, *chart_style.SERIES)]
+        pairs += itertools.product((chart_style.INK, chart_style.MUTED), (chart_style.PALE_BLUE, chart_style.PALE_ORANGE))
+        for text, ground in pairs:
+            with self.subTest(text=text, ground=ground):
+                self.assertGreaterEqual(contrast(text, ground), 4.5)
+                self.assertGreaterEqual(contrast(chart_style.DARK[text], chart_style.DARK[ground]), 4.5)
+
+    def test_every_color_is_replaced_on_dark_pages(self):
+        style = chart_style.dark_style()
+        for light, dark in chart_style.DARK.items():
+            self.assertIn(f'[style*="fill: {light}"]{{fill:{dark} !important}}', style)
+            self.assertIn(f'[style*="stroke: {light}"]{{stroke:{dark} !important}}', style)
+
+    def test_labels_are_spread(self):
+        for positions, expected in (([], []), ([5], [5]), ([1, 9], [1, 9]), ([5, 5], [4, 6]), ([6, 4, 20], [6, 4, 20]),
+                                    ([5, 4], [5.5, 3.5]), ([4, 5, 5.5], [4.833 - 2, 4.833, 4.833 + 2])):
+            with self.subTest(positions):
+                for x, y in zip(chart_style.spread(positions, 2), expected, strict=True):
+                    self.assertAlmostEqual(x, y, places=3)
+
+    def test_labels_keep_off_points_and_each_other(self):
+        points = [(100, 100), (108, 100), (100, 110), (112, 112), (60, 100)]
+        texts = ["1 first", "2 second", "3 third", "4 fourth"]
+        boxes = [(left, bottom, left + chart_style.CHARACTER * len(text), bottom + 11)
+                 for (left, bottom), text in
+                 zip(chart_style.place_labels(points[:4], texts, (0, 0, 300, 300), points[4:]), texts, strict=True)]
+        for x, y in itertools.combinations(boxes, 2):
+            self.assertEqual(chart_style.overlap(x, y), 0)
+        for box, (x, y) in itertools.product(boxes, points):
+            self.assertEqual(chart_style.overlap(box, (x - 3, y - 3, x + 3, y + 3)), 0)
+
+    def test_labels_stay_inside(self):
+        (left, _), = chart_style.place_labels([(295, 100)], ["a label"], (0, 0, 300, 300))
+        self.assertLess(left, 260)
+
+    def test_crowd_is_what_has_two_neighbours(self):
+        points = [LabelledPoint(x, 1, "") for x in (100, 104, 108, 200, 205)]
+        self.assertEqual([point.x for point in chart_style.crowd(points, 1.1)], [100, 104, 108])
+
+
+# --- Charts and diagrams ---
+
+
+class PictureTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write_csv(self, rows, name="ampere.csv"):
+        path = self.folder / name
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+
+    def run_tool(self, *arguments, **environment):
+        command = [sys.executable, str(TOOL), "--profiles", str(self.folder), "--images", str(self.folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+    def expect_refused(self, arguments, *parts, **environment):
+        result = self.run_tool(*arguments, **environment)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr)
+        self.assertEqual(list(self.folder.glob("*.svg")), [])
+
+
+class LadderChartTest(PictureTest):
+    def chart(self, rows, ladder=AMPERE):
+        return plot_ladder.chart_of(ladder, ladder_results.read_results(self.write_csv(rows), ladder))
+
+    def test_bars_are_the_versions_and_lines_the_others(self):
+        chart = self.chart(ampere_rows())
+        self.assertEqual(chart.bars, (plot_ladder.Bar("ampere.1  wmma", 200.04, "25.0 %"),
+                                      plot_ladder.Bar("ampere.2  cp_async", 99.94, "12.5 %")))
+        self.assertEqual([(line.label, line.tflops) for line in chart.lines],
+                         [("CUTLASS 500", 500), ("cuBLAS 800", 800), ("wgmma ceiling 900", 900)])
+        self.assertEqual(len({line.style for line in chart.lines}), 3)
+        self.assertAlmostEqual(chart.limit, 936)
+
+    def test_words_name_gpu_commit_and_shape(self):
+        chart = self.chart(ampere_rows())
+        self.assertEqual(chart.title, "The Ampere ladder: bf16, 4096x4096x4096, NVIDIA H200")
+        self.assertEqual(chart.caption, "In bursts, median of 7 interleaved rounds, normal inputs\n"
+                                        "NVIDIA H200 (132 SMs), CUDA 13.0, commit 0123abcdef, 2026-01-02")
+
+    def test_other_ladders(self):
+        chart = self.chart([row("0", "cublas", "50.0", "100.0", type="fp32"),
+                            row("simt.1", "naive", "0.91", "1.82", type="fp32")], SIMT)
+        self.assertEqual(chart.bars, (plot_ladder.Bar("simt.1  naive", 0.91, "1.8 %"),))
+        self.assertEqual([line.label for line in chart.lines], ["cuBLAS SGEMM 50.0"])
+        self.assertEqual(chart.baseline, "cuBLAS SGEMM")
+        rows = [{column: "8192" if column in "mnk" else value for column, value in line.items() if column != "type"}
+                for line in (row("0", "cublas", "800.0", "100.0"), row("1", "tma_wgmma", "300.0", "37.5"))]
+        self.assertEqual([bar.label for bar in self.chart(rows, HOPPER).bars], ["1  tma_wgmma"])
+
+    def test_no_version_of_the_ladder(self):
+        with self.assertRaisesRegex(ladder_results.ResultsError, "no version of the ampere ladder"):
+            self.chart([row("0", "cublas", "800.0", "100.0"), row("11", "stmatrix", "790.0", "99.0")])
+
+    def test_speeds_have_digits_enough(self):
+        self.assertEqual([ladder_results.speed_text(tflops) for tflops in (0.91, 9, 51.04, 99.94, 99.96, 815.2)],
+                         ["0.9", "9.0", "51.0", "99.9", "100", "815"])
+
+    def test_labels_do_not_overlap(self):
+        for positions, levels in (([], []), ([0.5], [0]), ([0.2, 0.6, 0.9], [0, 0, 0]), ([0.5, 0.6], [0, 1]),
+                                  ([0.5, 0.6, 0.65], [0, 1, 2]), ([0.5, 0.6, 0.75], [0, 1, 2]),
+                                  ([0.5, 0.6, 0.9], [0, 1, 0])):
+            with self.subTest(positions):
+                self.assertEqual(plot_ladder.label_levels(positions, [0.2] * len(positions)), levels)
+
+
+class SquaresTest(PictureTest):
+    def read(self, rows):
+        self.write_csv(rows, "squares.csv")
+        return plot_measurements.read_squares(self.folder)
+
+    def test_curves_are_of_the_main_versions_by_mode(self):
+        chart = self.read(squares_rows())
+        self.assertEqual({mode: [(curve.label, curve.points) for curve in curves] for mode, curves in chart.panels.items()},
+                         {"burst": [("2 a_name", ((256, 20.0), (512, 100.0))), ("the library", ((256, 60.0),)),
+                                    ("cuBLAS", ((256, 50.0), (512, 200.0)))],
+                          "sustained": [("cuBLAS", ((512, 190.0),))]})
+        self.assertEqual(chart.title, "Speed over size: bf16, M = N = K, NVIDIA H200")
+        self.assertIn("commit 0123abcdef, 2026-01-02", chart.caption)
+
+    def test_what_is_refused(self):
+        for rows, why in ((squares_rows() + [square_row("1", 256, "9.0", verified="no")], "is not verified"),
+                          (squares_rows() + [square_row("1", 256, "9.0", commit="4567abcdef")], "more than one run"),
+                          (squares_rows() + [square_row("1", 256, "9.0", type="fp16")], "more than one run: type"),
+                          (squares_rows() + [square_row("2", 256, "9.0")], "version 2 twice at 256"),
+                          (squares_rows() + [square_row("1", 256, "0.0")], "tflops is 0.0"),
+                          (squares_rows() + [square_row("1", 256, "nan")], "tflops is nan"),
+                          (squares_rows()[-1:], "no measured rows of square shapes")):
+            with self.subTest(why), self.assertRaisesRegex(ResultsError, why):
+                self.read(rows)
+
+
+class RooflineTest(PictureTest):
+    # ncu's figures are the same for all but the bytes read from DRAM, in GB.
+    def write_profile(self, number, dram_read, **changes):
+        readings = {metric: ("", "1") for metric in profile.METRICS}
+        readings.update({profile.DRAM_READ: ("Gbyte", dram_read), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
+                         profile.L2_SECTORS_READ: ("sector", "1000000000"), profile.L2_TO_SM: ("byte", "16000000000")})
+        origin = {"version": str(number), "name": "a_name", "gpu": "NVIDIA H200", "driver": "580", "commit": "89abcdef01",
+                  "shape": HOPPER.shape, "date": "2026-01-03T00:00:00Z", "command": "ncu", **changes}
+        (self.folder / f"v{number:02}.csv").write_text(profile.csv_text(origin, readings), encoding="utf-8")
+
+    def read(self):
+        self.write_csv(ladder_rows(), "ladder.csv")
+        return plot_measurements.read_roofline(self.folder)
+
+    def test_points_are_what_was_profiled_and_measured(self):
+        self.write_profile(1, "1.5")
+        self.write_profile(2, "3.5")
+        self.write_profile(12, "3.5")
+        chart = self.read()
+        operations = 2 * 8192 ** 3
+        self.assertEqual(chart.points[0],
+                         plot_measurements.RooflinePoint("1", "a_name", 300.0, operations / 2e9, operations / 32e9,
+                                                         operations / 16e9))
+        self.assertEqual([(point.version, point.dram) for point in chart.points[1:]], [("2", operations / 4e9)])
+        self.assertEqual((chart.bandwidth, chart.ceiling), (4.8, 900.0))
+        for part in ("commit 89abcdef01, 2026-01-03", "4.8 TB/s, NVIDIA H200 data sheet", "commit 0123abcdef, 2026-01-02"):
+            self.assertIn(part, chart.caption)
+
+    def test_profiles_of_different_runs(self):
+        for change, why in (({"commit": "4567abcdef"}, "commit '4567abcdef', not '89abcdef01'"),
+                            ({"gpu": "NVIDIA H100"}, "gpu 'NVIDIA H100', not 'NVIDIA H200'"),
+                            ({"shape": "4096x4096x4096"}, "shape '4096x4096x4096'")):
+            self.write_profile(1, "1.5")
+            self.write_profile(2, "1.5", **change)
+            with self.subTest(why), self.assertRaisesRegex(ResultsError, why):
+                self.read()
+
+    def test_figures_that_are_missing(self):
+        self.write_profile(1, "n/a")
+        with self.assertRaisesRegex(ResultsError, "version 1 has no figure of dram__bytes_read.sum"):
+            self.read()
+        (self.folder / "v01.csv").write_text("metric\n", encoding="utf-8")
+        with self.assertRaisesRegex(ResultsError, "v01.csv does not have the columns"):
+            self.read()
+
+    def test_nothing_profiled(self):
+        with self.assertRaisesRegex(NotMeasuredError, "no version's profile beside ladder.csv"):
+            self.read()
+
+
+class EnergyTest(PictureTest):
+    def read(self, rows):
+        self.write_csv(rows, "ladder.csv")
+        return plot_measurements.read_energy(self.folder)
+
+    def test_points_are_the_sustained_rows(self):
+        chart = self.read(ladder_rows())
+        self.assertEqual(chart.points[:2], (LabelledPoint(800.0, 0.875, "cuBLAS"), LabelledPoint(300.0, 2.3333, "1 a_name")))
+        self.assertEqual(chart.points[-1].label, "wgmma ceiling")
+        self.assertEqual(chart.watts, 700.0)
+        self.assertIn("commit 0123abcdef, 2026-01-02", chart.caption)
+
+    def test_what_is_refused(self):
+        rows = ladder_rows()
+        with self.assertRaisesRegex(NotMeasuredError, "no sustained rows"):
+            self.read([line for line in rows if line["mode"] == "burst"])
+        rows[-1]["pj_per_flop"] = "-1"
+        with self.assertRaisesRegex(ResultsError, "ladder.csv cannot be read: pj_per_flop is -1"):
+            self.read(rows)
+
+
+class DiagramTest(PictureTest):
+    """Of docs/images/diagrams.json."""
+
+    def test_orders_visit_every_tile_once_and_touch_what_they_say(self):
+        orders = plot_tile_orders.read(DIAGRAMS.parent)
+        data = json.loads(DIAGRAMS.read_text(encoding="utf-8"))["tile_orders"]["orders"]
+        for panel, order in zip(orders.panels, data, strict=True):
+            with self.subTest(panel.title):
+                rows, columns = plot_tile_orders.touched(panel.path)
+                self.assertEqual(sorted(panel.path), list(itertools.product(rows, columns)))
+                self.assertEqual((len(rows) * panel.block_m, len(columns) * panel.block_n), orders.shape)
+                workers = panel.end - panel.first
+                waves = [plot_tile_orders.touched(panel.path[first:first + workers])
+                         for first in range(0, len(panel.path), workers)]
+                self.assertEqual((sum(len(of_a) for of_a, _ in waves), sum(len(of_b) for _, of_b in waves)),
+                                 (order["strips_a"], order["strips_b"]))
+        self.assertEqual([panel.result.split("\n")[0] for panel in orders.panels],
+                         ["this wave: 5 strips of A, 32 of B, 145 MB", "this wave: 8 strips of A, 9 of B, 71 MB",
+                          "this wave: 8 strips of A, 8 of B, 67 MB", "this wave: 8 strips of A, 8 of B, 67 MB"])
+
+    def test_swizzle_spreads_a_column_over_all_banks(self):
+        swizzle = plot_shared_memory.read_swizzle(DIAGRAMS.parent)
+        for row, cells in enumerate(swizzle.stored):
+            self.assertEqual(cells, tuple((row, position ^ row) for position in range(8)))
+        self.assertEqual(swizzle.logical[3][5], (3, 5))
+        self.assertEqual([plot_shared_memory.column_banks(lines, 0, 16) for lines in (swizzle.logical, swizzle.stored)],
+                         [(4, 8), (32, 1)])
+        self.assertEqual(plot_shared_memory.banks_of(7, 16), (28, 31))
+
+    def test_descriptor_fields_are_those_of_the_ptx_isa(self):
+        descriptor = plot_shared_memory.read_descriptor(DIAGRAMS.parent)
+        self.assertEqual([(field.name, field.first, field.last) for field in descriptor.fields],
+                         [("start address", 0, 13), ("leading byte offset", 16, 29), ("stride byte offset", 32, 45),
+                          ("base offset", 49, 51), ("swizzle", 62, 63)])
+        self.assertEqual(descriptor.modes, {0: "none", 1: "128 B", 2: "64 B", 3: "32 B"})
+        k_major, mn_major = descriptor.examples
+        self.assertEqual(k_major.value, 0x4000_0040_0001_0040)
+        self.assertEqual(mn_major.meanings, {"start address": "1024 B", "leading byte offset": "8192 B",
+                                             "stride byte offset": "1024 B", "base offset": "", "swizzle": "128 B"})
+
+    def test_data_that_is_something_else(self):
+        for text in ("", "[]", "{}", '{"tile_orders": {}}', '{"tile_orders": {"shape": "8x8"}}'):
+            (self.folder / "diagrams.json").write_text(text, encoding="utf-8")
+            with self.subTest(text):
+                self.expect_refused(["tile_orders"], "diagrams.json is not what diagram_data prints")
+
+
+# --- The program ---
+
+
+class ProgramTest(PictureTest):
+    def test_what_must_not_be_published(self):
+        self.write_csv(ampere_rows() + [row("ampere.3", "mma_sync", "1.0", "1.0", verified="no")])
+        self.expect_refused([], "version ampere.3", "'no'")
+
+    def test_pictures_that_are_not_there(self):
+        self.expect_refused([], "there is nothing to draw in")
+        self.expect_refused(["simt"], "simt.csv")
+        self.expect_refused(["squares"], "squares.csv")
+        self.expect_refused(["swizzle"], "diagrams.json")
+        self.expect_refused(["volta"], "no picture 'volta'", "hopper, ampere, simt, squares, roofline, energy, tile_orders")
+        self.write_csv([line for line in ladder_rows() if line["mode"] == "burst"], "ladder.csv")
+        self.expect_refused(["energy"], "no sustained rows")
+
+    def test_no_matplotlib(self):
+        self.write_csv(ampere_rows())
+        (self.folder / "matplotlib.py").write_text(NO_MATPLOTLIB, encoding="utf-8")
+        self.expect_refused([], "needs matplotlib", "./dev plots", PYTHONPATH=str(self.folder))
+
+    def run_and_read(self, *arguments):
+        """What it drew, as {name: text}."""
+        result = self.run_tool(*arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        paths = [pathlib.Path(line) for line in result.stdout.splitlines()]
+        self.assertEqual(sorted(paths), sorted(self.folder.glob("*.svg")))
+        return {path.stem: path.read_text(encoding="utf-8") for path in paths}
+
+    @needs_matplotlib
+    def test_same_data_same_file(self):
+        self.write_csv(ampere_rows())
+        self.write_csv(squares_rows(), "squares.csv")
+        drawn = self.run_and_read()
+        self.assertEqual(list(drawn), ["ampere", "squares"])
+        self.assertEqual(self.run_and_read(), drawn)
+        self.assertNotIn("<dc:date>", "".join(drawn.values()))
+
+    @needs_matplotlib
+    def test_all_colors_have_one_for_dark_pages(self):
+        self.write_csv(squares_rows(), "squares.csv")
+        # The recorded data, which has crowded points.
+        for path in (*ladder_results.DEFAULT_FOLDER.glob("*.csv"), DIAGRAMS):
+            if path.name != "squares.csv":
+                (self.folder / path.name).symlink_to(path)
+        drawn = self.run_and_read()
+        self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "energy", "tile_orders",
+                                       "swizzle", "smem_descriptor"])
+        for name, text in drawn.items():
+            with self.subTest(name):
+                self.assertEqual(text.count("prefers-color-scheme: dark"), 1)
+                colors = set(re.findall(r"(?:fill|stroke)(?:: |=\")(#[0-9a-f]+|[a-z]+)", text.replace("</style>", "", 1)))
+                self.assertLessEqual(colors - {"none"}, set(chart_style.DARK))
+
+
+if __name__ == "__main__":
+    unittest.main()

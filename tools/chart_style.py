@@ -1,0 +1,220 @@
+"""What the charts and diagrams have in common: colors for light and dark pages, type, captions, places for labels.
+
+GitHub shows a picture on the reader's page, light or dark, but not in the page's colors. So each color here is a pair,
+the file is drawn in the light ones, and its style sheet puts the dark ones in their place where the reader prefers
+those. The background is one of them: whatever a browser makes of the preference, text stands on what it is legible on.
+"""
+
+import dataclasses
+import io
+import math
+import pathlib
+
+BACKGROUND = "#ffffff"
+INK = "#1f2328"
+MUTED = "#59636e"
+GRID = "#d8dee4"
+BLUE = "#0969da"
+ORANGE = "#bc4c00"
+GREEN = "#1a7f37"
+PURPLE = "#8250df"
+RED = "#cf222e"
+YELLOW = "#9a6700"
+PINK = "#bf3989"
+PALE_BLUE = "#ddf4ff"
+PALE_ORANGE = "#fff1e5"
+
+# Text in the background's color can stand on any of these.
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, YELLOW, PINK, MUTED)
+
+# For dark pages; the pairs are those of GitHub's own themes.
+DARK = {
+    BACKGROUND: "#0d1117",
+    INK: "#e6edf3",
+    MUTED: "#9198a1",
+    GRID: "#2f353d",
+    BLUE: "#58a6ff",
+    ORANGE: "#f0883e",
+    GREEN: "#3fb950",
+    PURPLE: "#bc8cff",
+    RED: "#ff7b72",
+    YELLOW: "#d29922",
+    PINK: "#f778ba",
+    PALE_BLUE: "#132d4d",
+    PALE_ORANGE: "#3d2613",
+}
+
+WIDTH = 9.0  # of a picture, in inches
+LINE_HEIGHT = 0.16  # of a caption's lines, in inches
+CHARACTER = 5.6  # the width of one, in points
+
+
+def dark_style():
+    """matplotlib writes colors into each element's style attribute, over which only !important has its way."""
+    rules = "".join(f'[style*="{what}: {light}"]{{{what}:{dark} !important}}'
+                    for light, dark in DARK.items() for what in ("fill", "stroke"))
+    return f"@media (prefers-color-scheme: dark){{{rules}}}"
+
+
+def new_figure(height):
+    # Here, so that what is drawn can be tested where matplotlib is not installed.
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    # Text as outlines: the picture looks the same everywhere. The salt makes the file's identifiers the same each time.
+    matplotlib.rcParams.update({
+        "svg.fonttype": "path", "svg.hashsalt": "hopper-gemm", "font.family": "DejaVu Sans", "font.size": 9,
+        "text.color": INK, "axes.edgecolor": MUTED, "axes.labelcolor": MUTED, "axes.facecolor": "none",
+        "xtick.color": MUTED, "ytick.color": MUTED, "grid.color": GRID, "grid.linewidth": 0.6, "axes.axisbelow": True,
+        "axes.spines.top": False, "axes.spines.right": False})
+    return Figure(figsize=(WIDTH, height), facecolor=BACKGROUND)
+
+
+def add_axes(figure, left, bottom, width, height):
+    """All in inches, from the lower left corner."""
+    total = figure.get_figheight()
+    return figure.add_axes((left / WIDTH, bottom / total, width / WIDTH, height / total))
+
+
+def add_words(figure, title, caption):
+    height = figure.get_figheight()
+    figure.text(0.02, 1 - 0.13 / height, title, fontsize=11, va="top")
+    figure.text(0.02, 0.12 / height, caption, fontsize=8, va="bottom", color=MUTED, linespacing=1.4)
+
+
+def caption_height(caption):
+    """In inches, with what is free above and below."""
+    return 0.25 + LINE_HEIGHT * len(caption.splitlines())
+
+
+def save(figure, path, title):
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
+    pathlib.Path(path).write_text(text.getvalue().replace("</style>", dark_style() + "</style>", 1), encoding="utf-8")
+
+
+def rounds_text(row):
+    return f"median of {row['rounds']} interleaved rounds, {row['data']} inputs"
+
+
+def run_text(row):
+    return f"{row['gpu']} ({row['sm_count']} SMs), CUDA {row['cuda']}, commit {row['commit']}, {row['date'][:10]}"
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledPoint:
+    x: float
+    y: float
+    label: str
+
+
+def spread(positions, gap):
+    """The positions, moved as little as it takes to be at least the gap apart; in the order given."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    groups = []  # (sum of where the group's first would like to be, items)
+    for i in order:
+        groups.append([positions[i], [i]])
+        while len(groups) > 1:
+            (low_sum, low), (high_sum, high) = groups[-2:]
+            if low_sum / len(low) + gap * len(low) <= high_sum / len(high):
+                break
+            groups[-2:] = [[low_sum + high_sum - gap * len(low) * len(high), low + high]]
+    moved = list(positions)
+    for total, items in groups:
+        for rank, i in enumerate(items):
+            moved[i] = total / len(items) + gap * rank
+    return moved
+
+
+def overlap(x, y):
+    """The area that two boxes (left, bottom, right, top) share."""
+    width = min(x[2], y[2]) - max(x[0], y[0])
+    height = min(x[3], y[3]) - max(x[1], y[1])
+    return width * height if width > 0 and height > 0 else 0
+
+
+def place_labels(points, texts, bounds, others=(), height=11.0, radius=4.5):
+    """Where each point's label stands, as (left, bottom): beside its point, off all points and other labels and inside
+    the bounds, a box, as far as that can be had. The others are points without a label. Everything in 1/72 inch."""
+    markers = [(x - radius, y - radius, x + radius, y + radius) for x, y in (*points, *others)]
+    taken = list(markers)
+    places = []
+    for (x, y), text in zip(points, texts):
+        width = CHARACTER * len(text)
+        candidates = [(left, bottom, left + width, bottom + height)
+                      for away in (radius + 1, radius + height)
+                      for left, bottom in (
+                          (x + away, y - height / 2), (x - away - width, y - height / 2), (x - width / 2, y + away),
+                          (x - width / 2, y - away - height), (x + away, y + away / 2),
+                          (x - away - width, y + away / 2), (x + away, y - away / 2 - height),
+                          (x - away - width, y - away / 2 - height))]
+        best = min(candidates, key=lambda box: sum(overlap(box, other) for other in taken)
+                   + width * height - overlap(box, bounds))
+        taken.append(best)
+        places.append(best[:2])
+    return places
+
+
+def label_points(axes, points, others=()):
+    """Writes the label of each of the points beside it; the axes must have their limits. The others are
+    points to keep off, (x, y)."""
+    # Until then an inset has no place.
+    axes.figure.draw_without_rendering()
+    scale = 72 / axes.figure.dpi  # from pixels
+
+    def place(x, y):
+        return tuple(scale * axes.transData.transform((x, y)))
+
+    places = [place(point.x, point.y) for point in points]
+    corners = place_labels(places, [point.label for point in points], tuple(scale * side for side in axes.bbox.extents),
+                           [place(x, y) for x, y in others])
+    for point, (x, y), (left, bottom) in zip(points, places, corners):
+        axes.annotate(point.label, (point.x, point.y), xytext=(left - x, bottom - y + 2), textcoords="offset points",
+                      zorder=5)
+
+
+def crowd(points, factor):
+    """Those less than the factor from two others or more: too close to be labelled where all points are shown."""
+    places = [(math.log(point.x), math.log(point.y)) for point in points]
+    return [point for point, place in zip(points, places)
+            if sum(math.dist(place, other) < math.log(factor) for other in places) > 2]
+
+
+def scatter_with_zoom(axes, points, close_factor, place):
+    """All points, and where many are close together an inset that shows these larger; each is labelled once."""
+    close = crowd(points, close_factor)
+    sparse = [point for point in points if point not in close]
+    axes.scatter([point.x for point in points], [point.y for point in points], color=BLUE, s=26, zorder=4)
+    label_points(axes, sparse)
+    if not close:
+        return
+    inset = axes.inset_axes(place)
+    inset.set_facecolor(BACKGROUND)
+    for side in inset.spines.values():
+        side.set_visible(True)
+    for set_limits, values in ((inset.set_xlim, [point.x for point in close]),
+                               (inset.set_ylim, [point.y for point in close])):
+        margin = 0.25 * (max(values) - min(values))
+        set_limits(min(values) - margin, max(values) + margin)
+    # Without the lines between the two: they would run through labels.
+    for connector in axes.indicate_inset_zoom(inset, edgecolor=MUTED, alpha=1, linewidth=0.8).connectors:
+        connector.set_visible(False)
+    inset.set_title("what is in the box, larger", loc="left", fontsize=8, color=MUTED, pad=3)
+    inset.scatter([point.x for point in close], [point.y for point in close], color=BLUE, s=26, zorder=4)
+    inset.tick_params(labelsize=8)
+    inset.grid()
+    label_points(inset, close)
+
+
+def set_log_ticks(axes, axis, ticks):
+    axes.set(**{f"{axis}scale": "log"})
+    axes.set(**{f"{axis}ticks": ticks, f"{axis}ticklabels": [f"{tick:g}" for tick in ticks]})
+    axes.tick_params(axis=axis, which="minor", length=0, labelbottom=False, labelleft=False)
+
+
+def write_along(axes, start, end, text):
+    """Above the middle of the line; the axes must have their limits."""
+    (x0, y0), (x1, y1) = axes.transData.transform((start, end))
+    middle = axes.transData.inverted().transform(((x0 + x1) / 2, (y0 + y1) / 2))
+    axes.annotate(text, middle, rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)), rotation_mode="anchor",
+                  xytext=(-3, 4), textcoords="offset points", ha="center", va="bottom")

@@ -1,0 +1,250 @@
+"""Charts of measurements beside the ladders': squares.svg, roofline.svg, energy.svg. tools/plot.py draws them.
+
+- squares: speed over size, of some versions, the library and cuBLAS, from squares.csv.
+- roofline: speed over arithmetic intensity, of each version that ladder.csv and a profile (v01.csv …) hold.
+- energy: energy per operation over speed, from the sustained rows of ladder.csv.
+"""
+
+import dataclasses
+import statistics
+
+import chart_style
+import ladder_results
+import profile  # tools/profile.py, not the standard library's
+from chart_style import BACKGROUND, GRID, INK, MUTED, ORANGE, SERIES, LabelledPoint
+from ladder_results import (
+    BASELINE, BEST, CEILING, LADDERS, NotMeasuredError, ResultsError, positive, reading, speed_text)
+
+HOPPER = LADDERS[0]
+SQUARES_VERSIONS = ("1", "2", "4", "7", "11", BEST, BASELINE)
+
+# https://www.nvidia.com/en-us/data-center/h200/
+DRAM_BANDWIDTHS = {"NVIDIA H200": 4.8}  # TB/s
+SECTOR_BYTES = 32
+
+
+def name_of(row):
+    """What a chart calls a row's version."""
+    names = {BASELINE: HOPPER.baseline, BEST: "the library", CEILING: "wgmma ceiling"}
+    return names.get(row["version"]) or f"{row['version']} {row['name']}"
+
+
+# --- Squares -----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    label: str
+    points: tuple  # (size, TFLOP/s)
+
+
+@dataclasses.dataclass(frozen=True)
+class Squares:
+    title: str
+    caption: str
+    panels: dict  # {mode: curves}
+
+
+def read_squares(folder):
+    by_mode = ladder_results.read_squares(folder / ladder_results.SQUARES_FILE, SQUARES_VERSIONS)
+    panels = {mode: tuple(Curve(name_of(next(iter(by_version[version].values()))),
+                                tuple((size, float(row["tflops"])) for size, row in by_version[version].items()))
+                          for version in SQUARES_VERSIONS if version in by_version)
+              for mode, by_version in by_mode.items()}
+    by_size = next(iter(next(iter(by_mode.values())).values()))
+    row = next(iter(by_size.values()))
+    return Squares(f"Speed over size: {row.get('type', HOPPER.type)}, M = N = K, {row['gpu']}",
+                   f"Each point is the {chart_style.rounds_text(row)}\n{chart_style.run_text(row)}", panels)
+
+
+def draw_squares(chart, path):
+    bottom, panel, between, top = chart_style.caption_height(chart.caption) + 0.5, 3.6, 0.75, 0.75
+    figure = chart_style.new_figure(bottom + panel * len(chart.panels) + between * (len(chart.panels) - 1) + top)
+    sizes = sorted({size for curves in chart.panels.values() for curve in curves for size, _ in curve.points})
+    limit = 1.05 * max(speed for curves in chart.panels.values() for curve in curves for _, speed in curve.points)
+    for i, (mode, curves) in enumerate(reversed(chart.panels.items())):
+        axes = chart_style.add_axes(figure, 0.6, bottom + (panel + between) * i, 6.6, panel)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.minorticks_off()
+        axes.set_xlim(sizes[0] / 1.1, sizes[-1] * 1.1)
+        axes.set_ylim(0, limit)
+        axes.set_xlabel("M = N = K")
+        axes.set_title(f"TFLOP/s, {mode}", loc="left", fontsize=9, color=MUTED)
+        axes.grid(axis="y")
+        ends = chart_style.spread([curve.points[-1][1] for curve in curves], 0.055 * limit)
+        for curve, color, end in zip(curves, (*SERIES[:len(curves) - 1], INK), ends):
+            axes.plot(*zip(*curve.points), color=color, marker="o", markersize=4, linewidth=1.6,
+                      linestyle="--" if curve.label == HOPPER.baseline else "-")
+            size, speed = curve.points[-1]
+            axes.annotate(f"{curve.label}  {speed_text(speed)}", (size, speed), xytext=(sizes[-1] * 1.17, end),
+                          textcoords="data", va="center", color=color, annotation_clip=False,
+                          arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.6, "relpos": (0, 0.5),
+                                      "shrinkA": 1, "shrinkB": 3})
+    chart_style.add_words(figure, chart.title, chart.caption)
+    chart_style.save(figure, path, chart.title)
+
+
+# --- Roofline ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class RooflinePoint:
+    version: str
+    name: str
+    tflops: float
+    dram: float  # FLOP for each byte read from or written to DRAM, and so on
+    l2: float  # read from L2
+    sm: float  # delivered to the SMs
+
+
+@dataclasses.dataclass(frozen=True)
+class Roofline:
+    title: str
+    caption: str
+    points: tuple
+    bandwidth: float  # TB/s
+    ceiling: float  # TFLOP/s
+
+
+def read_hopper_profiles(folder):
+    try:
+        return profile.read_profiles(folder, profile.HOPPER)
+    except profile.ProfileError as error:
+        raise ResultsError(str(error)) from error
+
+
+def intensity(readings, metrics, version):
+    """FLOP for each of the bytes that the metrics count together."""
+    size = 0
+    for metric in metrics:
+        value = profile.convert(readings[metric], profile.FORMATS[metric][0])
+        if not value:
+            raise ResultsError(f"the profile of version {version} has no figure of {metric}")
+        size += value * (SECTOR_BYTES if metric == profile.L2_SECTORS_READ else 1)
+    return 2 * HOPPER.size ** 3 / size
+
+
+def read_roofline(folder):
+    profiles = read_hopper_profiles(folder)
+    rows = ladder_results.read_results(folder / HOPPER.file, HOPPER)["burst"]
+    row = next(iter(rows.values()))
+    profiles = [(origin, readings) for origin, readings in profiles if origin["version"] in rows]
+    if not profiles or CEILING not in rows:
+        raise NotMeasuredError(f"{folder} has no version's profile beside {HOPPER.file}, or that has no ceiling")
+    bandwidth = DRAM_BANDWIDTHS.get(row["gpu"])
+    if bandwidth is None:
+        raise NotMeasuredError(f"the roofline knows the DRAM bandwidth of {', '.join(DRAM_BANDWIDTHS)} only, "
+                               f"not that of {row['gpu']}")
+    first, _ = profiles[0]
+    for origin, _ in profiles:
+        for what, expected in (("gpu", row["gpu"]), ("shape", HOPPER.shape), ("commit", first["commit"])):
+            if origin[what] != expected:
+                raise ResultsError(f"the profile of version {origin['version']} in {folder} is of {what} "
+                                   f"'{origin[what]}', not '{expected}'; profile all versions together")
+    with reading(folder / HOPPER.file):
+        ceiling = positive(rows[CEILING], "tflops")
+        points = tuple(RooflinePoint(origin["version"], origin["name"], positive(rows[origin["version"]], "tflops"),
+                                     intensity(readings, (profile.DRAM_READ, profile.DRAM_WRITTEN), origin["version"]),
+                                     intensity(readings, (profile.L2_SECTORS_READ,), origin["version"]),
+                                     intensity(readings, (profile.L2_TO_SM,), origin["version"]))
+                       for origin, readings in profiles)
+    caption = (f"Bytes as ncu counts them during one launch, commit {first['commit']}, {first['date'][:10]}; "
+               f"DRAM roof: {bandwidth} TB/s, {row['gpu']} data sheet\n"
+               f"Speeds and wgmma ceiling in bursts, {chart_style.rounds_text(row)}\n{chart_style.run_text(row)}")
+    return Roofline(f"Roofline: {HOPPER.type}, {HOPPER.shape}, {row['gpu']}", caption, points, bandwidth,
+                    ceiling)
+
+
+def draw_roofline(chart, path):
+    bottom, panel, top = chart_style.caption_height(chart.caption) + 0.5, 4.4, 0.8
+    figure = chart_style.new_figure(bottom + panel + top)
+    speeds = [point.tflops for point in chart.points]
+    places = {"from L2": (0.6, 2.4, (20, 50, 100, 200)),
+              "from and to DRAM": (3.35, 5.4, (50, 100, 200, 500, 1000, 2000))}
+    panels = []
+    for what, (left, width, ticks) in places.items():
+        axes = chart_style.add_axes(figure, left, bottom, width, panel)
+        chart_style.set_log_ticks(axes, "x", ticks)
+        chart_style.set_log_ticks(axes, "y", (200, 300, 500, 1000))
+        axes.set_xlim(ticks[0], ticks[-1])
+        axes.set_ylim(0.7 * min(speeds), 1.2 * chart.ceiling)
+        axes.set_xlabel(f"FLOP for each byte {what}")
+        if panels:
+            axes.tick_params(axis="y", labelleft=False)
+        axes.grid()
+        axes.axhline(chart.ceiling, color=INK, linewidth=1.1, linestyle=":")
+        panels.append(axes)
+    l2, dram = panels
+    l2.set_title("TFLOP/s", loc="left", fontsize=9, color=MUTED)
+    l2.scatter([point.l2 for point in chart.points], speeds, color=ORANGE, s=26, zorder=4, label="read from L2")
+    l2.scatter([point.sm for point in chart.points], speeds, facecolor=BACKGROUND, edgecolor=ORANGE, s=26, zorder=3,
+               label="delivered to the SMs")
+    numbers = [LabelledPoint(point.l2, point.tflops, point.version) for point in chart.points]
+    chart_style.label_points(l2, numbers, [(point.sm, point.tflops) for point in chart.points])
+    l2.legend(loc="lower right", fontsize=8, frameon=False, handletextpad=0)
+
+    ridge = chart.ceiling / chart.bandwidth
+    low = dram.get_xlim()[0]
+    dram.plot((low, ridge), (low * chart.bandwidth, chart.ceiling), color=INK, linewidth=1.1)
+    chart_style.write_along(dram, (low, low * chart.bandwidth), (ridge, chart.ceiling),
+                            f"DRAM {chart.bandwidth} TB/s")
+    dram.annotate(f"wgmma ceiling {speed_text(chart.ceiling)}", (1, chart.ceiling),
+                  xycoords=dram.get_yaxis_transform(), xytext=(0, 3), textcoords="offset points", ha="right")
+    names = [LabelledPoint(point.dram, point.tflops, f"{point.version} {point.name}") for point in chart.points]
+    chart_style.scatter_with_zoom(dram, names, 1.15, (0.44, 0.08, 0.54, 0.4))
+    chart_style.add_words(figure, chart.title, chart.caption)
+    chart_style.save(figure, path, chart.title)
+
+
+# --- Energy ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    title: str
+    caption: str
+    points: tuple
+    watts: float  # the median
+
+
+def read_energy(folder):
+    path = folder / HOPPER.file
+    rows = ladder_results.read_results(path, HOPPER).get("sustained", {})
+    rows = [row for row in rows.values() if row["pj_per_flop"]]
+    if not rows:
+        raise NotMeasuredError(f"{path} has no sustained rows with an energy at {HOPPER.shape}")
+    with reading(path):
+        points = tuple(LabelledPoint(positive(row, "tflops"), positive(row, "pj_per_flop"), name_of(row))
+                       for row in rows)
+        watts = statistics.median(positive(row, "watts") for row in rows)
+    row = rows[0]
+    return Energy(f"Energy over speed: {HOPPER.type}, {HOPPER.shape}, {row['gpu']}",
+                  f"Sustained, {chart_style.rounds_text(row)}; energy of the whole GPU, by NVML\n"
+                  f"Line: {watts:.0f} W, the median power\n"
+                  f"{chart_style.run_text(row)}", points, watts)
+
+
+def draw_energy(chart, path):
+    bottom, panel, top = chart_style.caption_height(chart.caption) + 0.5, 4.4, 0.75
+    figure = chart_style.new_figure(bottom + panel + top)
+    axes = chart_style.add_axes(figure, 0.6, bottom, 8.1, panel)
+    speeds = [point.x for point in chart.points]
+    limit = 1.12 * max(point.y for point in chart.points)
+    axes.set_xlim(0.8 * min(speeds), 1.12 * max(speeds))
+    axes.set_ylim(0, limit)
+    axes.set_xlabel("TFLOP/s")
+    axes.set_title("pJ/FLOP", loc="left", fontsize=9, color=MUTED)
+    axes.grid()
+    low, high = axes.get_xlim()
+    curve = [low + (high - low) * i / 200 for i in range(201)]
+    axes.plot(curve, [chart.watts / speed for speed in curve], color=GRID, linewidth=3, zorder=1)
+    axes.annotate(f"{chart.watts:.0f} W", (curve[50], chart.watts / curve[50]), xytext=(6, 4),
+                  textcoords="offset points", color=MUTED)
+    chart_style.scatter_with_zoom(axes, chart.points, 1.08, (0.46, 0.48, 0.53, 0.46))
+    chart_style.add_words(figure, chart.title, chart.caption)
+    chart_style.save(figure, path, chart.title)
+
+
+PICTURES = {"squares": (read_squares, draw_squares), "roofline": (read_roofline, draw_roofline),
+            "energy": (read_energy, draw_energy)}
