@@ -1,4 +1,4 @@
-"""Tests of tools/plot_timeline.py: what it finds in a trace, and, where matplotlib is installed, that it draws it the same
+"""Tests of tools/plot_timeline.py: what it finds in a trace, and, where matplotlib is installed, that it draws the same
 twice."""
 
 import importlib.util
@@ -40,12 +40,13 @@ def phase(number, address, step):
 
 
 def trace(blocks=3):
-    """K block b is loaded from 100 b on in two copies, full at 100 b + 20, multiplied from 30 to 50, released at 60."""
+    """K block b is loaded from 100 b on in three copies, full at 100 b + 20, multiplied from 30 to 50, released at 60."""
     events = [{"ph": "M", "pid": 0, "tid": 1, "name": "process_name", "args": {"name": "CTA 0"}}]
     for block in range(blocks):
         step, stage, turn = 100 * block, block % 2, block // 2
-        events += copy("TMA loads", 2 * block + 1, step + 1, step + 10)
-        events += copy("TMA loads", 2 * block + 2, step, step + 20)
+        events += copy("TMA loads", 3 * block + 1, step + 1, step + 10)
+        events += copy("TMA loads", 3 * block + 2, step, step + 20)
+        events += copy("TMA loads", 3 * block + 3, step + 1, step + 20)
         events += phase(turn, FULL[stage], step + 20)
         events += complete("wgmma of warpgroup 0", "m64n128k16", step + 30, step + 40)
         events += complete("wgmma of warpgroup 0", "m64n128k16", step + 40, step + 50)
