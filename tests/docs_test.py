@@ -1,5 +1,5 @@
 """What docs/ says must hold: its links lead somewhere, the lines that they name hold what they are called by, and the
-figures of the worklog are the recorded ones, profiles/h200/ladder.csv.
+figures of the worklog are the recorded ones, of profiles/h200.
 
 A link to lines of a file is followed, in the same sentence, by identifiers in code quotes and parentheses, or has one as
 its text: all of them must stand in these lines, `#L10-L20` or `#L10`. That a line moved is then a failure, not a
@@ -18,6 +18,8 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)(?:\s+\(((?:`[^`]+`(?:, )?)+)\))?")
 LINES = re.compile(r"L(\d+)(?:-L(\d+))?")
 SECTION = re.compile(r"^## Version (\d+):.*?(?=^## )", re.MULTILINE | re.DOTALL)
+SHAPE = re.compile(r"^\| (\d+x\d+x\d+) \|(.*)\|$", re.MULTILINE)
+PIPE = re.compile(r"tensor\s+pipe\s+(?:is\s+)?active\s+for\s+([\d.]+)\s+%")
 MEASURED = re.compile(r"([\d.]+)\s+TFLOP/s in bursts \(([\d.]+) % of cuBLAS\),\s+([\d.]+) sustained \(([\d.]+) %\)")
 
 
@@ -25,7 +27,7 @@ def links_of(text):
     """Of each link: its text, the target, and the identifiers behind it."""
     for match in LINK.finditer(text):
         named = re.findall(r"`([^`]+)`", match[1]) + re.findall(r"`([^`]+)`", match[3] or "")
-        yield match[1], match[2], named
+        yield match[1], match[2], [re.sub(r"\s+", " ", name) for name in named]
 
 
 def anchors_of(text):
@@ -83,21 +85,48 @@ class DocsTest(unittest.TestCase):
             with self.subTest(target):
                 self.assertIn(fault, fault_of(page, target, named) or "no fault")
 
-    def test_measured_figures_are_the_recorded_ones(self):
+    # --- Figures ---
+
+    def setUp(self):
+        self.worklog = (ROOT / "docs" / "worklog.md").read_text(encoding="utf-8")
+        self.sections = {match[1]: match[0] for match in SECTION.finditer(self.worklog)}
         with open(ROOT / "profiles" / "h200" / "ladder.csv", newline="", encoding="utf-8") as file:
-            rows = {(row["version"], row["mode"]): row for row in csv.DictReader(file)
-                    if {row["m"], row["n"], row["k"]} == {"8192"}}
-        sections = {match[1]: match[0] for match in
-                    SECTION.finditer((ROOT / "docs" / "worklog.md").read_text(encoding="utf-8"))}
-        versions = [version for version, mode in rows if mode == "burst" and version.isdigit() and version != "0"]
-        self.assertEqual(list(sections), versions)
-        for version in versions:
+            self.rows = {(row["version"], f"{row['m']}x{row['n']}x{row['k']}", row["mode"]): row
+                         for row in csv.DictReader(file)}
+
+    def recorded(self, version, shape):
+        return [float(self.rows[version, shape, mode][column]) for mode in ("burst", "sustained")
+                for column in ("tflops", "percent_of_cublas")]
+
+    def test_speeds(self):
+        versions = sorted({int(version) for version, _, _ in self.rows if version.isdigit()} - {0})
+        self.assertEqual(list(self.sections), [str(version) for version in versions])
+        for version, section in self.sections.items():
             with self.subTest(version):
-                match = MEASURED.search(sections[version])
+                match = MEASURED.search(section)
                 self.assertIsNotNone(match, "the section has no line of measured speeds")
                 self.assertEqual([float(figure) for figure in match.groups()],
-                                 [float(rows[version, mode][column]) for mode in ("burst", "sustained")
-                                  for column in ("tflops", "percent_of_cublas")])
+                                 self.recorded(version, "8192x8192x8192"))
+
+    def test_speeds_of_other_shapes(self):
+        rows = SHAPE.findall(self.worklog)
+        self.assertTrue(rows)
+        for shape, figures in rows:
+            with self.subTest(shape):
+                self.assertEqual([float(figure) for figure in re.findall(r"[\d.]+", figures)],
+                                 self.recorded("11", shape))
+
+    def test_tensor_pipe(self):
+        named = 0
+        for version, section in self.sections.items():
+            with open(ROOT / "profiles" / "h200" / f"v{int(version):02}.csv", newline="", encoding="utf-8") as file:
+                metrics = {row["metric"]: row["value"] for row in csv.DictReader(file)}
+            recorded = float(metrics["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"])
+            for figure in PIPE.findall(section):
+                named += 1
+                with self.subTest(version):
+                    self.assertAlmostEqual(float(figure), recorded, delta=0.051)
+        self.assertGreater(named, 5)
 
 
 if __name__ == "__main__":

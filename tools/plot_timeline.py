@@ -10,7 +10,7 @@ counted through all tiles of the CTA; --blocks chooses those that the picture sp
 emulator's scheduler, which picks at random who goes on next. How many steps something takes says nothing about a GPU,
 so that the axis gives each thing that begins or ends the same room: the picture shows what happened before what, and
 what went on at the same time. `--axis steps` shows the steps. The same trace gives the same file with the same
-matplotlib, the one that `./dev plots` installs.
+matplotlib, the one that `./dev plots` installs in .deps/plots-python*, where PYTHONPATH must lead to.
 """
 
 import argparse
