@@ -1,9 +1,8 @@
 """What docs/ says must hold: its links lead somewhere, the lines that they name hold what they are called by, and the
 figures of the worklog are the recorded ones, of profiles/h200.
 
-A link to lines of a file is followed, in the same sentence, by identifiers in code quotes and parentheses, or has one as
-its text: all of them must stand in these lines, `#L10-L20` or `#L10`. That a line moved is then a failure, not a
-wrong link.
+A link to lines of a file, `#L10-L20` or `#L10`, has identifiers in code quotes as its text or, in parentheses, behind
+it: all of them must stand in these lines. That a line moved is then a failure, not a wrong link.
 """
 
 import csv
