@@ -40,7 +40,7 @@ def phase(number, address, step):
 
 
 def trace(blocks=3):
-    """Of K block b, from step 100 b on: loaded in three copies, full at 20, multiplied from 30 to 50, released at 60."""
+    """K block b, from step 100 b on: loaded in three copies, full at 20, multiplied from 30 to 50, released at 60."""
     events = [{"ph": "M", "pid": 0, "tid": 1, "name": "process_name", "args": {"name": "CTA 0"}}]
     for block in range(blocks):
         step, stage, turn = 100 * block, block % 2, block // 2
