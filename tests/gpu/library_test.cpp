@@ -635,7 +635,7 @@ double median_gpu_us(const GemmPlan& plan, const GemmOperands& operands) {
 }
 
 // Tiles wait for it: where K is shorter, or there is more to compute, it weighs more.
-TEST(LibraryOverhead, OfAFusedEpilogueStaysBelowAThirdOfTheGemm) {
+TEST(LibraryOverhead, OfFusedWorkStaysBelowAThirdOfTheGemm) {
   HG_SKIP_WITHOUT_HOPPER();
   constexpr int kExtent = 4096;
   constexpr std::int64_t kElems = std::int64_t{kExtent} * kExtent;
