@@ -113,8 +113,7 @@ DriverEntryPoint find_driver_function(const char* name) {
 }
 
 Status refused(const char* function, CUresult result) {
-  return {StatusCode::CudaError,
-          std::string(function) + " failed with CUresult " + std::to_string(result)};
+  return {StatusCode::CudaError, std::string(function) + " failed with CUresult " + std::to_string(result)};
 }
 
 }  // namespace

@@ -285,7 +285,8 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
   expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
-  expect_refused({"1", "--suite", "cubes"}, {"--suite got 'cubes'", "squares, llm, ragged, library and long_k"});
+  expect_refused({"1", "--suite", "cubes"},
+                 {"--suite got 'cubes'", "squares, llm, ragged, library and long_k"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
