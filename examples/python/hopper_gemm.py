@@ -304,8 +304,8 @@ def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none
 
     Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix
     for all. Rows or columns are contiguous, with any pitch. workspace: an array of any of the types, for a small d with a
-    long K, as large as you like; how much of it is used, plan_of() knows. All must live until the GEMM has run. ValueError, TypeError: arrays that do
-    not fit each other; GemmError: what the library refuses.
+    long K, as large as you like; how much of it is used, plan_of() knows. All must live until the GEMM has run.
+    ValueError, TypeError: arrays that do not fit each other; GemmError: what the library refuses.
     """
     scratch = {}
     if workspace is not None:

@@ -131,9 +131,9 @@ class HG_API GemmPlan {
   /// Where D has no elements it does nothing, whatever the operands.
   ///
   /// InvalidArgument: names the operand that is null, misaligned, too small or overlaps what it must not, or the plan is
-  /// one of nothing. Unsupported: the current device is not the plan's. OutOfMemory: the kernel's first launch on a
-  /// device loads its code there. CudaError: the launch was refused, as are all once a kernel, of whoever's, has failed.
-  /// That an address is none of the GPU's memory the kernel finds out: the stream's next synchronisation says so.
+  /// one of nothing. Unsupported: the current device is not the plan's. OutOfMemory: the host has none left for a message
+  /// about another error. CudaError: the launch was refused, as are all once a kernel, of whoever's, has failed. That an
+  /// address is none of the GPU's memory the kernel finds out: the stream's next synchronisation says so.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
   /// What run() needs of the caller, in bytes: at most GemmOptions::workspace_limit_bytes.

@@ -48,8 +48,7 @@ struct GemmArgs {
   Layout b_layout = Layout::ColumnMajor;
   float alpha = 1;
   float beta = 0;
-  void* workspace =
-      nullptr;  // 16-byte aligned device memory of this launch's own, which a kernel may do without
+  void* workspace = nullptr;  // of this launch's own, 16-byte aligned; a kernel may do without
   cuda::std::size_t workspace_bytes = 0;
 
   /// D's elements as `T`, which must be the type that output_type names.
