@@ -103,10 +103,10 @@ const Instance& instance_of(const Tile& tile) {
 /// even one fits. Thread-safe.
 int active_clusters(const Device& device, const Choice& choice) {
   static std::mutex mutex;
-  // An emulated GPU may get other SMs.
+  // An emulated GPU may get other SMs. Slices are as many clusters, of the same size.
   static std::map<std::tuple<int, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const std::tuple key(device.id, device.sm_count, name_of(choice));
+  const std::tuple key(device.id, device.sm_count, name_of({choice.tile, choice.split}));
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   const Instance& instance = instance_of(choice.tile);
   int clusters = 0;
@@ -319,10 +319,12 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
   if (!config.empty()) {
-    const std::vector<std::string> names = configs();
-    if (std::find(names.begin(), names.end(), config) == names.end()) {
-      return invalid_argument("there is no configuration " + config);
-    }
+    const std::vector<Choice> choices = all_choices();
+    const auto asked = std::find_if(choices.begin(), choices.end(),
+                                    [&](const Choice& choice) { return name_of(choice) == config; });
+    if (asked == choices.end()) return invalid_argument("there is no configuration " + config);
+    const std::string fault = fault_of(problem, *asked);
+    if (!fault.empty()) return unsupported(config + ": " + fault);
     chosen = find(config);
     reason = "asked for";
   } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
@@ -330,12 +332,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     reason = "measured as the fastest for this shape on an H200";
   }
   if (chosen == estimates.end()) {
-    const std::vector<Choice> choices = all_choices();
-    const auto asked = std::find_if(choices.begin(), choices.end(),
-                                    [&](const Choice& choice) { return name_of(choice) == config; });
-    const std::string fault = asked == choices.end() ? "" : fault_of(problem, *asked);
-    return unsupported((config.empty() ? "wgmma" : config) + ": " +
-                       (fault.empty() ? "the GPU runs no cluster of so many CTAs" : fault));
+    return unsupported((config.empty() ? "wgmma" : config) + ": the GPU runs no cluster of so many CTAs");
   }
   const Instance& instance = instance_of(chosen->choice.tile);
   for (const Kernel kernel : {instance.plain, instance.general}) {
