@@ -49,6 +49,21 @@ function(hg_find_cutlass variable)
                       "it nor in its include or cutlass_library/source/include")
 endfunction()
 
+# hg_embed_text(target file name): a header named as the file, .hpp for its suffix, in which `name` holds its text.
+function(hg_embed_text target file name)
+  get_filename_component(stem ${file} NAME_WLE)
+  set(header_dir ${PROJECT_BINARY_DIR}/generated)
+  set(header ${header_dir}/${stem}.hpp)
+  set(text ${PROJECT_SOURCE_DIR}/${file})
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake)
+  add_custom_command(OUTPUT ${header}
+    COMMAND ${CMAKE_COMMAND} -D TEXT=${text} -D NAME=${name} -D HEADER=${header} -P ${script}
+    DEPENDS ${text} ${script}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${header})
+  target_include_directories(${target} PRIVATE ${header_dir})
+endfunction()
+
 # hg_add_git_commit(target): a header with the commit that the sources stand at, looked up again on every build.
 function(hg_add_git_commit target)
   set(header_dir ${PROJECT_BINARY_DIR}/generated)

@@ -1,0 +1,8 @@
+# Writes HEADER with `constexpr std::string_view NAME`, which holds what the file TEXT does.
+file(READ ${TEXT} text)
+file(WRITE ${HEADER} "#pragma once
+
+#include <string_view>
+
+inline constexpr std::string_view ${NAME} = R\"embedded(${text})embedded\";
+")
