@@ -114,8 +114,9 @@ struct Faults {
 /// and the third sustained.
 class FakeSession : public Session {
  public:
-  FakeSession(const SessionRequest& request, const Faults& faults)
-      : faults_(faults), shape_(request.problem.shape) {
+  /// `marked`: what profile() was called for is appended there.
+  FakeSession(const SessionRequest& request, const Faults& faults, std::vector<std::string>* marked)
+      : faults_(faults), shape_(request.problem.shape), marked_(marked) {
     const double flops = gemm_flops(request.problem.shape);
     contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
     contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
@@ -162,6 +163,13 @@ class FakeSession : public Session {
     return {};
   }
 
+  Status profile(std::size_t contestant, Mode mode) override {
+    const SessionContestant& now = contestants_[contestant];
+    if (now.version == faults_.failing_version) return {faults_.failure, "kernel " + now.version + " fails"};
+    marked_->push_back(now.version + "|" + now.variant + "|" + std::string(to_string(mode)));
+    return {};
+  }
+
  private:
   static double microseconds(const SessionContestant& contestant, Mode mode) {
     if (contestant.version == "ceiling") return 5;
@@ -175,6 +183,7 @@ class FakeSession : public Session {
 
   Faults faults_;
   GemmShape shape_;
+  std::vector<std::string>* marked_;
   std::vector<SessionContestant> contestants_;
   std::vector<std::size_t> prepared_;
 };
@@ -200,7 +209,7 @@ class FakePlatform : public Platform {
     ++sessions_;
     request_ = request;
     if (!faults_.open_status.ok()) return faults_.open_status;
-    *session = std::make_unique<FakeSession>(request, faults_);
+    *session = std::make_unique<FakeSession>(request, faults_, &marked_);
     return {};
   }
 
@@ -212,7 +221,8 @@ class FakePlatform : public Platform {
   Status tensor_map_status_;
   Faults faults_;
   int sessions_ = 0;
-  SessionRequest request_;  // of the latest session
+  SessionRequest request_;           // of the latest session
+  std::vector<std::string> marked_;  // for a profiler
 };
 
 class CliTest : public FolderTest {
@@ -351,14 +361,17 @@ TEST_F(CliTest, UnwritableFiles) {
   expect_refused({"1", "--csv", missing.c_str()}, {"--csv cannot write", "No such file or directory"});
   expect_refused({"1", "--csv", folder_.c_str()}, {"--csv cannot write", "no regular file"});
   expect_refused({"1", "--json", "/dev/null"}, {"--json cannot write '/dev/null'", "no regular file"});
+  expect_refused({"1", "--html", "/dev/null"}, {"--html cannot write '/dev/null'", "no regular file"});
 }
 
 TEST_F(CliTest, CsvAndJsonToOneFileUnderTwoSpellings) {
   const std::string plain = folder_ / "results";
   const std::string spelled = folder_.string() + "/./results";
   expect_refused({"1", "--csv", plain.c_str(), "--json", plain.c_str()},
-                 {"both name", "two different files"});
+                 {"--csv and --json both name", "two different files"});
   expect_refused({"1", "--csv", spelled.c_str(), "--json", plain.c_str()}, {"both name"});
+  expect_refused({"1", "--csv", spelled.c_str(), "--html", plain.c_str()}, {"--csv and --html both name"});
+  expect_refused({"1", "--json", spelled.c_str(), "--html", plain.c_str()}, {"--json and --html both name"});
 }
 
 // A machine that cannot run it.
@@ -593,6 +606,50 @@ TEST_F(CliTest, WrongConfigurationOfCutlassIsNotItsBest) {
   EXPECT_THAT(line_of("cutlass"), AllOf(HasSubstr("7.00"), HasSubstr("small tile; WRONG: large tile")));
 }
 
+// One launch for a profiler.
+
+TEST_F(CliTest, ProfileMarksOneLaunch) {
+  EXPECT_EQ(run({"3", "--profile", "--size", "1024", "--mode", "sustained"}), kExitOk) << err_.str();
+  EXPECT_THAT(platform_.marked_, ElementsAre("3||sustained"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("marked one launch of version 3 at 1024x1024x1024, after the warm-up of a "
+                        "sustained sample\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("commit  "));
+}
+
+TEST_F(CliTest, ProfileOfCublasMarksItsFastestCandidate) {
+  EXPECT_EQ(run({"0", "--profile"}), kExitOk);
+  EXPECT_EQ(run({"ceiling", "--profile"}), kExitOk);
+  EXPECT_THAT(platform_.marked_, ElementsAre("0|cublasLt #3|burst", "ceiling||burst"));
+}
+
+TEST_F(CliTest, ProfileOfAWrongKernelMarksNothing) {
+  platform_.faults_.wrong_version = "3";
+  EXPECT_EQ(run({"3", "--profile"}), kExitWrongKernel);
+  EXPECT_THAT(line_of("3 third"), AllOf(HasSubstr("WRONG"), HasSubstr("3 elements are wrong")));
+  EXPECT_THAT(line_of("0 cublas"), IsEmpty());
+  EXPECT_THAT(platform_.marked_, IsEmpty());
+}
+
+TEST_F(CliTest, ProfileOfAKernelThatHangsExitsWithOne) {
+  platform_.faults_.failing_version = "3";
+  EXPECT_EQ(run({"3", "--profile"}), kExitWrongKernel);
+  EXPECT_THAT(err_.str(), HasSubstr("kernel 3 fails"));
+}
+
+TEST_F(CliTest, ProfileIsOfOneLaunchAndMeasuresNothing) {
+  const char* example = "`matmul 7 --profile --size 8192`";
+  expect_refused({"2-3", "--profile"}, {"2 versions, 1 shapes and 1 modes", example});
+  expect_refused({"3", "0", "--profile"}, {"2 versions", example});
+  expect_refused({"3", "--profile", "--size", "64", "--size", "128"}, {"2 shapes", example});
+  expect_refused({"3", "--profile", "--mode", "both"}, {"2 modes", example});
+  expect_refused({"cutlass", "--profile"}, {"a launch of cutlass, which is several kernels", example});
+  for (const char* option : {"--csv", "--json", "--html", "--rounds"}) {
+    expect_refused({"3", "--profile", option, "3"}, {option, "together with --profile", "leave --"});
+  }
+  expect_refused({"3", "--profile", "--device", "emulator"}, {"--profile"});
+}
+
 TEST_F(CliTest, WrongKernelPrintsNoSpeedAndExitsWithOne) {
   platform_.faults_.wrong_version = "3";
   EXPECT_EQ(run({"all"}), kExitWrongKernel);
@@ -777,6 +834,10 @@ class TuneTest : public CliTest {
     return variants;
   }
 };
+
+TEST_F(TuneTest, IsNothingToProfile) {
+  expect_refused({"tune", "2", "--profile"}, {"together with tune", "`matmul 7 --profile --size 8192`"});
+}
 
 TEST_F(TuneTest, TakesTunableVersionsOnly) {
   expect_refused({"tune", "1"}, {"tune was given version 1", "of which it can choose no configuration",

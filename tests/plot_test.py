@@ -234,11 +234,12 @@ class SquaresTest(PictureTest):
 class RooflineTest(PictureTest):
     # ncu's figures are the same for all but the bytes read from DRAM, in GB.
     def write_profile(self, number, dram_read, **changes):
-        readings = {metric: ("", "1") for metric in profile.METRICS}
+        readings = {figure: ("", "1") for figure in profile.HOPPER.figures()}
         readings.update({profile.DRAM_READ: ("Gbyte", dram_read), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
                          profile.L2_SECTORS_READ: ("sector", "1000000000"), profile.L2_TO_SM: ("byte", "16000000000")})
         origin = {"version": str(number), "name": "a_name", "gpu": "NVIDIA H200", "driver": "580", "commit": "89abcdef01",
-                  "shape": HOPPER.shape, "date": "2026-01-03T00:00:00Z", "command": "ncu", **changes}
+                  "shape": HOPPER.shape, "date": "2026-01-03T00:00:00Z", "measured by": "matmul", "counted by": "ncu",
+                  **changes}
         (self.folder / f"v{number:02}.csv").write_text(profile.csv_text(origin, readings), encoding="utf-8")
 
     def read(self):

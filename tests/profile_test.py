@@ -1,4 +1,5 @@
-"""Tests of tools/profile.py, run as a program with an ncu, an nvidia-smi and a matmul that print what they are told."""
+"""Tests of tools/profile.py, run as a program with others in place of ncu, cuobjdump, nvidia-smi and matmul, which
+print what they are told."""
 
 import csv
 import datetime
@@ -7,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -20,13 +22,20 @@ SPEC = importlib.util.spec_from_file_location("hopper_gemm_profile", TOOL)
 profile = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(profile)
 
-# Prints the file beside it and notes how it was called.
+# Prints the file beside it and notes how it was called; writes the other file beside it to where --csv says.
 FAKE = """\
 #!{python}
 import json, os, pathlib, sys
 here = pathlib.Path(__file__)
 with open(here.with_suffix(".calls"), "a") as file:
     file.write(json.dumps([sys.argv[1:], os.environ.get("LC_ALL")]) + "\\n")
+if here.with_suffix(".csv-status").exists() and "--csv" in sys.argv:
+    written = here.with_suffix(".written")
+    if written.exists():
+        pathlib.Path(sys.argv[sys.argv.index("--csv") + 1]).write_bytes(written.read_bytes())
+    sys.exit(int(here.with_suffix(".csv-status").read_text()))
+if "--export" in sys.argv:
+    pathlib.Path(sys.argv[sys.argv.index("--export") + 1]).write_text("report")
 print(here.with_suffix(".output").read_text(), end="", flush=True)
 print(here.with_suffix(".errors").read_text(), end="", file=sys.stderr)
 sys.exit(int(here.with_suffix(".status").read_text()))
@@ -80,6 +89,7 @@ def base_readings():
         profile.DYNAMIC_SHARED_MEMORY: ("byte/block", "218,112"),
         profile.CTAS: ("", "132"),
         profile.THREADS: ("", "384"),
+        **dict(zip(profile.CTA_LIMITS, (("block", "32"), ("block", "2"), ("block", "1"), ("block", "5")))),
         profile.WARPS_ACTIVE: ("%", "18.04"),
     }
     for reason in profile.STALL_REASONS:
@@ -107,6 +117,50 @@ def simt_readings():
             profile.SECTORS_PER_LOAD: ("sector", "16.50")}
 
 
+MEASURED_COLUMNS = ("version", "mode", "tflops", "percent_of_cublas", "sm_clock_mhz", "watts", "pj_per_flop")
+
+
+def measured_csv(rows):
+    """What matmul writes of {(version, mode): the other columns}, of those that the tool reads."""
+    return "".join(",".join(row) + "\n" for row in (MEASURED_COLUMNS, *((*key, *row) for key, row in rows.items())))
+
+
+def measured_of(*versions):
+    rows = {}
+    for version in versions:
+        rows[version, "burst"] = ("764.25", "93.81", "1935", "", "")
+        rows[version, "sustained"] = ("641.04", "93.74", "1605", "698.6", "1.0898")
+    return rows
+
+
+ALL_MEASURED = measured_of("6", "7", "8", "99", "100", "ampere.3", "ampere.4", "simt.1", "simt.2")
+
+# As cuobjdump shows a function that is compiled for two architectures.
+SASS = """\
+Fatbin elf code:
+================
+arch = sm_90a
+
+\tcode for sm_90a
+\t\tFunction : _ZN3v0711gemm_kernelEl
+\t.headerflags\t@"EF_CUDA_SM90"
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                      /* 0x00000a00ff017b82 */
+                                                                               /* 0x000fe20000000800 */
+        /*0010*/              @!P1 SYNCS.ARRIVE.TRANS64 RZ, [UR4], R6 ;        /* 0x0000000000067919 */
+        /*0020*/             @UP0 UTMALDG.2D [UR8], [UR4], desc[UR6] ;
+        /*0030*/                   USETMAXREG.DEALLOC.CTAPOOL 0x28 ;
+        /*0040*/                   HGMMA.64x256x16.F32.BF16 R24, gdesc[UR12], R24, UP0 ;
+        /*0050*/                   HGMMA.64x256x16.F32.BF16 R24, gdesc[UR12], R24, gsb0 ;
+        /*1000*/              @!PT LDL R2, [R1] ;
+        /*1010*/                   NOP;
+\t\t..........
+
+\tcode for sm_80
+\t\tFunction : _ZN3v0711gemm_kernelEl
+        /*0000*/                   HMMA.16816.F32.BF16 R4, R8, R12, R4 ;
+"""
+
+
 def ncu_csv(readings, launches=1):
     """The raw page of these readings, its columns in another order than they were asked for."""
     file = io.StringIO()
@@ -115,7 +169,7 @@ def ncu_csv(readings, launches=1):
     writer.writerow(["ID", "Process ID", "Kernel Name", "Block Size", *metrics])
     writer.writerow(["", "", "", "", *(readings[metric][0] for metric in metrics)])
     for launch in range(launches):
-        writer.writerow([launch, "4711", "gemm_kernel(TensorMap, long)", "(384, 1, 1)",
+        writer.writerow([launch, "4711", "_ZN3v0711gemm_kernelEl", "(384, 1, 1)",
                          *(readings[metric][1] for metric in metrics)])
     return file.getvalue()
 
@@ -138,7 +192,8 @@ EXPECTED_ROWS = """\
 | dynamic shared memory per CTA | 213.0 KiB |
 | CTAs | 132 |
 | threads per CTA | 384 |
-| warps active, of what an SM can hold | 18.0 % |
+| CTAs that an SM has room for | 1 |
+| occupancy: warps active, of what an SM can hold | 18.0 % |
 | average warps stalled per issue: long_scoreboard | 12.75 |
 | average warps stalled per issue: wait | 2.00 |
 | average warps stalled per issue: gmma | 1.50 |
@@ -171,26 +226,49 @@ AMPERE_ROWS = """\
 | dynamic shared memory per CTA | 213.0 KiB |
 | CTAs | 132 |
 | threads per CTA | 384 |
-| warps active, of what an SM can hold | 18.0 % |
+| CTAs that an SM has room for | 1 |
+| occupancy: warps active, of what an SM can hold | 18.0 % |
 | average warps stalled per issue: long_scoreboard | 12.75 |
 | average warps stalled per issue: wait | 2.00 |
 | average warps stalled per issue: math_pipe_throttle | 0.30 |
 """
 
+MEASURED_ROWS = """\
+| speed in bursts | 764 TFLOP/s, 93.8 % of cuBLAS |
+| speed, sustained | 641 TFLOP/s, 93.7 % of cuBLAS |
+| SM clock, sustained | 1.60 GHz |
+| power of the GPU, sustained | 699 W |
+| energy, sustained | 1.090 pJ/FLOP |
+"""
+
+SASS_ROWS = """\
+| all | 7 |
+| HGMMA (wgmma) | 2 |
+| UTMALDG (TMA loads) | 1 |
+| SYNCS (mbarriers) | 1 |
+| USETMAXREG (setmaxnreg) | 1 |
+| LDL and STL (local memory: spilled registers) | 1 |
+"""
+
 AMPERE_OVERVIEW = """\
 # Overview of the ampere ladder
 
-One launch of each version at 4096x4096x4096 on one NVIDIA H200; generated by tools/profile.py from the CSV files \
-beside it, which name driver, date and command too.
+Speeds by matmul, and ncu's counters of one launch of each version at 4096x4096x4096 on one NVIDIA H200; \
+generated by tools/profile.py from the CSV files \
+beside it, which name driver, date and commands too.
 
-| version | time | SM clock | SM cycles | tensor pipe active | issue slots used | read from DRAM | read from L2 | \
+| version | burst | sustained | power, sustained | energy, sustained | \
+time under ncu | SM clock | SM cycles | tensor pipe active | issue slots used | read from DRAM | read from L2 | \
 registers per thread | dynamic shared memory | warps active | bank conflicts of ldmatrix, by instruction | \
 bank conflicts of loads, arbitration included | bank conflicts of cp.async, by instruction | \
 bank conflicts of stores, by instruction | largest stall reason, average warps stalled per issue | commit |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |
-| [ampere.3 mma_sync](ampere3.md) | 1.500 ms | 1.599 GHz | 2,400,000 | 88.5 % | 38.1 % | 2.89 GB | 14.40 GB | 168 | \
+| --- | ---: | ---: | ---: | ---: | \
+---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |
+| [ampere.3 mma_sync](ampere3.md) | 764 TFLOP/s | 641 TFLOP/s | 699 W | 1.090 pJ/FLOP | \
+1.500 ms | 1.599 GHz | 2,400,000 | 88.5 % | 38.1 % | 2.89 GB | 14.40 GB | 168 | \
 213.0 KiB | 18.0 % | 100,663,296 | 12,345 | 67 | 7,340,032 | long_scoreboard 12.75 | 0123abcdef |
-| [ampere.4 swizzle](ampere4.md) | 1.500 ms | 1.599 GHz | 2,400,000 | 88.5 % | 38.1 % | 2.89 GB | 14.40 GB | 168 | \
+| [ampere.4 swizzle](ampere4.md) | 764 TFLOP/s | 641 TFLOP/s | 699 W | 1.090 pJ/FLOP | \
+1.500 ms | 1.599 GHz | 2,400,000 | 88.5 % | 38.1 % | 2.89 GB | 14.40 GB | 168 | \
 213.0 KiB | 18.0 % | 0 | 12,345 | 67 | 7,340,032 | long_scoreboard 12.75 | 0123abcdef |
 """
 
@@ -210,17 +288,20 @@ SIMT_LINES = """\
 OVERVIEW_HEAD = """\
 # Overview
 
-One launch of each version at 8192x8192x8192 on one NVIDIA H200; generated by tools/profile.py from the CSV files \
-beside it, which name driver, date and command too.
+Speeds by matmul, and ncu's counters of one launch of each version at 8192x8192x8192 on one NVIDIA H200; \
+generated by tools/profile.py from the CSV files \
+beside it, which name driver, date and commands too.
 
-| version | time | SM clock | SM cycles | tensor pipe active | read from DRAM | read from L2 | \
+| version | burst | sustained | power, sustained | energy, sustained | \
+time under ncu | SM clock | SM cycles | tensor pipe active | read from DRAM | read from L2 | \
 delivered from L2 to the SMs | registers per thread | dynamic shared memory | \
 bank conflicts of stores, by instruction | largest stall reason, average warps stalled per issue | commit |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |
 """
 
 # What stands between the version and the commit.
-OVERVIEW_CELLS = ("1.500 ms | 1.599 GHz | 2,400,000 | 88.5 % | 2.89 GB | 14.40 GB | 12.90 GB | 168 | 213.0 KiB | "
+OVERVIEW_CELLS = ("764 TFLOP/s | 641 TFLOP/s | 699 W | 1.090 pJ/FLOP | "
+                  "1.500 ms | 1.599 GHz | 2,400,000 | 88.5 % | 2.89 GB | 14.40 GB | 12.90 GB | 168 | 213.0 KiB | "
                   "7,344,353 | long_scoreboard 12.75")
 
 
@@ -233,7 +314,9 @@ class ProfileTest(unittest.TestCase):
         self.bin.mkdir()
         self.out = self.folder / "out"
         self.fake("matmul", LADDER)
-        self.fake("nvidia-smi", "NVIDIA H200, 580.159.04\nNVIDIA H200, 580.159.04\n")
+        self.measured(ALL_MEASURED)
+        self.fake("nvidia-smi", "NVIDIA H200, 580.159.04, 9.0\nNVIDIA H200, 580.159.04, 9.0\n")
+        self.fake("cuobjdump", SASS)
         self.fake("ncu", MATMUL_TEXT + ncu_csv(base_readings()))
 
     def fake(self, name, output, status=0, errors=""):
@@ -244,10 +327,18 @@ class ProfileTest(unittest.TestCase):
         program.with_suffix(".errors").write_text(errors, encoding="utf-8")
         program.with_suffix(".status").write_text(str(status), encoding="utf-8")
 
+    def measured(self, rows, status=0):
+        (self.bin / "matmul.written").write_text(measured_csv(rows), encoding="utf-8")
+        (self.bin / "matmul.csv-status").write_text(str(status), encoding="utf-8")
+
     def calls(self, name):
         """[arguments, LC_ALL] of each call."""
         calls = (self.bin / name).with_suffix(".calls")
         return [json.loads(line) for line in calls.read_text(encoding="utf-8").splitlines()] if calls.exists() else []
+
+    def version_of(self, arguments):
+        """What ncu was to profile."""
+        return arguments[arguments.index("--profile") - 1]
 
     def run_tool(self, *arguments):
         return subprocess.run(
@@ -260,7 +351,7 @@ class ProfileTest(unittest.TestCase):
         result = self.run_tool("7")
         self.assertEqual(result.returncode, 0, result.stderr)
         rows = self.csv_rows("v07.csv")
-        return (self.out / "v07.md").read_text(encoding="utf-8"), {row[0]: row[1:] for row in rows[9:]}
+        return (self.out / "v07.md").read_text(encoding="utf-8"), {row[0]: row[1:] for row in rows[10:]}
 
     def csv_rows(self, name):
         with open(self.out / name, newline="", encoding="utf-8") as file:
@@ -279,7 +370,8 @@ class ProfileTest(unittest.TestCase):
     def expect_error(self, status, arguments, *parts, lines=1):
         result = self.run_tool(*arguments)
         self.assertEqual(result.returncode, status, result.stderr)
-        errors = [line for line in result.stderr.splitlines() if not line.endswith(": running ncu")]
+        errors = [line for line in result.stderr.splitlines()
+                  if not line.endswith(": running ncu") and not line.startswith("profile.py: measuring ")]
         if lines:
             self.assertEqual(len(errors), lines, result.stderr)
         for part in parts:
@@ -287,21 +379,109 @@ class ProfileTest(unittest.TestCase):
 
     # --- What is written ---
 
+    def tables(self, markdown):
+        """The lines of each table below its head."""
+        return re.findall(r"^\| \S+ \| value \|\n\| --- \| ---: \|\n((?:\|.*\n)+)", markdown, re.MULTILINE)
+
+    def commands(self, markdown):
+        """Those in the blocks of code."""
+        return re.findall(r"^```sh\n(.*?)\n```$", markdown, re.MULTILINE | re.DOTALL)
+
     def test_markdown_of_a_version(self):
         markdown, _ = self.profile_readings(base_readings())
-        head, _, table = markdown.partition("| what | value |\n| --- | ---: |\n")
-        self.assertEqual(table, EXPECTED_ROWS)
-        self.assertTrue(head.startswith(
-            "# v07 cluster_multicast\n\nOne launch at 8192x8192x8192 on one NVIDIA H200, driver 580.159.04, "
-            "at commit 0123abcdef, by\n\n```sh\nncu "), head)
+        self.assertEqual(self.tables(markdown), [MEASURED_ROWS, EXPECTED_ROWS, SASS_ROWS])
+        self.assertTrue(markdown.startswith(
+            "# v07 cluster_multicast\n\nAt 8192x8192x8192 on one NVIDIA H200, driver 580.159.04, "
+            "at commit 0123abcdef.\n\n## Measured\n"), markdown)
+        self.assertTrue(markdown.endswith("|\n") and "\n\n\n" not in markdown, markdown)
 
-    def test_csv_holds_every_metric_as_a_plain_number(self):
+    def test_csv_holds_every_figure_as_a_plain_number(self):
         _, readings = self.profile_readings(base_readings())
-        self.assertEqual(list(readings), list(profile.METRICS))
+        self.assertEqual(list(readings), [*profile.MEASURED, *profile.METRICS, *profile.SASS_OPCODES])
+        self.assertEqual(readings[profile.BURST_SPEED], ["TFLOP/s", "764.25"])
+        self.assertEqual(readings[profile.SUSTAINED_ENERGY], ["pJ/FLOP", "1.0898"])
         self.assertEqual(readings[profile.TIME], ["ns", "1500000"])
         self.assertEqual(readings[profile.CLOCK], ["hz", "1598765432.10"])
         self.assertEqual(readings[profile.STORE_BANK_CONFLICTS], ["", "1234567"])
         self.assertEqual(readings[profile.STMATRIX_BANK_CONFLICTS], ["", "4321"])
+        self.assertEqual(readings["sass__hgmma"], ["inst", "2"])
+        self.assertEqual(readings["sass__hmma"], ["inst", "0"])
+
+    def test_what_somebody_wrote_stays(self):
+        markdown, _ = self.profile_readings(base_readings())
+        section = "## What changed\n\nTwo CTAs share B.\n\nAnd so on.\n\n"
+        (self.out / "v07.md").write_text(markdown.replace("## Measured\n", section + "## Measured\n"), encoding="utf-8")
+        again, _ = self.profile_readings({**base_readings(), profile.TIME: ("ns", "1,600,000")})
+        self.assertIn("at commit 0123abcdef.\n\n" + section + "## Measured\n", again)
+        self.assertEqual(again.replace(section, "").replace("1.600 ms", "1.500 ms").replace("687 T", "733 T"), markdown)
+
+    # --- Outside of ncu ---
+
+    def test_ladder_is_measured_in_one_run(self):
+        self.assertEqual(self.run_tool("8", "6", "ampere.3", "--shape", "64x128x256").returncode, 0)
+        measuring = [arguments for arguments, _ in self.calls("matmul") if "--csv" in arguments]
+        shape = ["--shape", "64x128x256", "--mode", "both", "--rounds", "5", "--csv"]
+        self.assertEqual([arguments[:-1] for arguments in measuring], [["8", "6", *shape], ["ampere.3", *shape]])
+        markdown = (self.out / "v08.md").read_text(encoding="utf-8")
+        self.assertEqual(shlex.split(self.commands(markdown)[0]), [str(self.bin / "matmul"), "8", "6", *shape[:-1]])
+
+    def test_power_that_is_not_known(self):
+        self.measured({**ALL_MEASURED, ("7", "sustained"): ("641.04", "93.74", "", "", "")})
+        markdown, readings = self.profile_readings(base_readings())
+        for line in ("SM clock, sustained | n/a", "power of the GPU, sustained | n/a", "energy, sustained | n/a"):
+            self.assertIn(line, markdown)
+        self.assertEqual(readings[profile.SUSTAINED_POWER], ["", "n/a"])
+
+    def test_matmul_that_fails_to_measure(self):
+        self.measured(ALL_MEASURED, status=1)
+        self.expect_files_untouched(1, "matmul failed to measure (exit status 1)", lines=None)
+        self.assertEqual(self.calls("ncu"), [])
+
+    def test_matmul_that_writes_nothing(self):
+        (self.bin / "matmul.written").unlink()
+        self.expect_files_untouched(1, "matmul failed to measure (exit status 0)", lines=None)
+
+    # --- Machine code ---
+
+    def test_sass_is_that_of_the_kernel_which_ran(self):
+        self.assertEqual(self.run_tool("7").returncode, 0)
+        [[arguments, _]] = self.calls("cuobjdump")
+        self.assertEqual(arguments, ["-sass", "-fun", "_ZN3v0711gemm_kernelEl", str(self.bin / "matmul")])
+
+    def test_architecture_that_a_gpu_runs(self):
+        for capability, names, architecture in (((9, 0), ("sm_80", "sm_90", "sm_90a"), "sm_90a"),
+                                                ((9, 0), ("sm_80", "sm_90"), "sm_90"),
+                                                ((8, 9), ("sm_80", "sm_86", "sm_90"), "sm_86"),
+                                                ((8, 0), ("sm_75", "sm_86", "sm_90a"), None),
+                                                ((12, 0), ("sm_90", "sm_120"), "sm_120"),
+                                                ((9, 0), (), None)):
+            with self.subTest(capability=capability, names=names):
+                self.assertEqual(profile.architecture_of(capability, names), architecture)
+
+    def test_sass_of_another_gpu(self):
+        self.fake("nvidia-smi", "NVIDIA A100, 580.159.04, 8.0\n")
+        markdown, readings = self.profile_readings(base_readings())
+        self.assertEqual((readings["sass__hmma"], readings["sass__hgmma"]), (["inst", "1"], ["inst", "0"]))
+        self.assertIn("| LDL and STL (local memory: spilled registers) | 0 |", markdown)
+        self.fake("nvidia-smi", "NVIDIA T4, 580.159.04, 7.5\n")
+        self.expect_error(1, ["7"], "no machine code of _ZN3v0711gemm_kernelEl for this GPU")
+
+    def test_cuobjdump_that_fails(self):
+        self.fake("cuobjdump", "cuobjdump fatal: nvdisasm not found\n", 255)
+        self.expect_files_untouched(1, "cuobjdump failed (exit status 255)", "nvdisasm not found", lines=2)
+
+    def test_no_cuobjdump(self):
+        (self.bin / "cuobjdump").unlink()
+        with mock.patch.dict(os.environ, {"PATH": str(self.folder)}), mock.patch.object(
+                profile, "CUOBJDUMP_PATTERNS", (str(self.folder / "cuda*" / "cuobjdump"),)):
+            with self.assertRaisesRegex(profile.ProfileError, "no cuobjdump .* name it with --cuobjdump"):
+                profile.find_cuobjdump(None)
+
+    def test_name_of_the_kernel_that_is_not_mangled(self):
+        self.fake("ncu", MATMUL_TEXT + ncu_csv(base_readings()).replace("_ZN3v0711gemm_kernelEl", "gemm_kernel(long)"))
+        self.expect_files_untouched(1, "'gemm_kernel(long)', which is no mangled name")
+
+    # --- What is counted ---
 
     def test_conflicts_by_instruction_are_the_wavefronts_that_need_not_be(self):
         for stores, size, wavefronts, conflicts in (("2,048", "16,384", "2,048", "0"),        # one lane each
@@ -315,17 +495,18 @@ class ProfileTest(unittest.TestCase):
     def test_csv_names_where_it_came_from(self):
         matmul = self.bin / "mat mul"
         (self.bin / "matmul").rename(matmul)
-        for suffix in (".output", ".errors", ".status"):
+        for suffix in (".output", ".errors", ".status", ".written", ".csv-status"):
             (self.bin / "matmul").with_suffix(suffix).rename(matmul.with_suffix(suffix))
         before = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
         self.profile_versions("7", "--shape", "4096x256x64", "--matmul", str(matmul))
         after = datetime.datetime.now(datetime.timezone.utc)
         rows = self.csv_rows("v07.csv")
         date = rows[7][2]
-        command = ("ncu --clock-control none --csv --page raw --print-units base --metrics "
-                   f"{','.join(profile.METRICS)} -k regex:gemm_kernel --launch-count 1 "
-                   f"'{matmul}' 7 --shape 4096x256x64 --no-verify --rounds 1")
-        self.assertEqual(rows[:9], [
+        command = ("ncu --clock-control none --profile-from-start off -k regex:gemm_kernel --launch-count 1 "
+                   "--print-kernel-base mangled --csv --page raw --print-units base --metrics "
+                   f"{','.join(profile.METRICS)} "
+                   f"'{matmul}' 7 --profile --shape 4096x256x64 --mode sustained --no-verify")
+        self.assertEqual(rows[:10], [
             ["metric", "unit", "value"],
             ["version", "", "7"],
             ["name", "", "cluster_multicast"],
@@ -334,8 +515,9 @@ class ProfileTest(unittest.TestCase):
             ["commit", "", "0123abcdef"],
             ["shape", "", "4096x256x64"],
             ["date", "", date],
-            ["command", "", command]])
-        self.assertEqual(rows[9], [profile.TIME, "ns", "1500000"])
+            ["measured by", "", f"'{matmul}' 7 --shape 4096x256x64 --mode both --rounds 5"],
+            ["counted by", "", command]])
+        self.assertEqual(rows[10], [profile.BURST_SPEED, "TFLOP/s", "764.25"])
         self.assertRegex(date, "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
         when = datetime.datetime.strptime(date, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc)
         self.assertTrue(before <= when <= after, date)
@@ -346,14 +528,35 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(self.run_tool("7", "--shape", "4096x256x64").returncode, 0)
         [[arguments, locale]] = self.calls("ncu")
         self.assertEqual(arguments, [
-            "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-            "--metrics", ",".join(profile.METRICS), "-k", "regex:gemm_kernel", "--launch-count", "1",
-            str(self.bin / "matmul"), "7", "--shape", "4096x256x64", "--no-verify", "--rounds", "1"])
+            "--clock-control", "none", "--profile-from-start", "off", "-k", "regex:gemm_kernel", "--launch-count", "1",
+            "--print-kernel-base", "mangled", "--csv", "--page", "raw", "--print-units", "base",
+            "--metrics", ",".join(profile.METRICS), str(self.bin / "matmul"), "7", "--profile",
+            "--shape", "4096x256x64", "--mode", "sustained", "--no-verify"])
         self.assertEqual(locale, "C")
+
+    def test_clocks_that_are_held(self):
+        self.assertEqual(self.run_tool("7", "--clock-control", "base", "--report").returncode, 0)
+        for arguments, _ in self.calls("ncu"):
+            self.assertEqual(arguments[:2], ["--clock-control", "base"])
+        self.expect_error(2, ["7", "--clock-control", "1.5"], "invalid choice: '1.5'", lines=None)
+
+    def test_report_for_the_graphical_program(self):
+        result = self.run_tool("7", "--report", "--shape", "4096x256x64")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = self.out / "v07.ncu-rep"
+        self.assertTrue(report.is_file())
+        self.assertIn(f"{report}\n", result.stdout)
+        _, [arguments, _] = self.calls("ncu")
+        self.assertEqual(arguments, [
+            "--clock-control", "none", "--profile-from-start", "off", "-k", "regex:gemm_kernel", "--launch-count", "1",
+            "--set", "full", "--import-source", "yes", "--force-overwrite", "--export", str(report),
+            str(self.bin / "matmul"), "7", "--profile", "--shape", "4096x256x64", "--mode", "sustained", "--no-verify"])
+        ignored = (TOOL.parent.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
+        self.assertIn("*.ncu-rep", ignored)
 
     def test_documented_command_is_what_was_run(self):
         markdown, _ = self.profile_readings(base_readings())
-        command = markdown.partition("```sh\n")[2].partition("\n```")[0]
+        _, command = self.commands(markdown)
         self.assertLessEqual(max(map(len, command.splitlines())), 200)
         subprocess.run(["/bin/sh", "-c", command], env={"PATH": str(self.bin), "LC_ALL": "C"}, check=True,
                        stdout=subprocess.DEVNULL)
@@ -370,7 +573,7 @@ class ProfileTest(unittest.TestCase):
     def test_several_versions_each_once(self):
         result = self.run_tool("8", "6-7", "7")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual([arguments[14] for arguments, _ in self.calls("ncu")], ["8", "6", "7"])
+        self.assertEqual([self.version_of(arguments) for arguments, _ in self.calls("ncu")], ["8", "6", "7"])
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
                          ["overview.md", "v06.csv", "v06.md", "v07.csv", "v07.md", "v08.csv", "v08.md"])
         self.assertEqual(result.stdout,
@@ -384,7 +587,7 @@ class ProfileTest(unittest.TestCase):
     def test_commit_that_is_not_printed(self):
         self.fake("ncu", ncu_csv(base_readings()))
         self.assertEqual(self.run_tool("7").returncode, 0)
-        self.assertIn("at commit unknown, by", (self.out / "v07.md").read_text(encoding="utf-8"))
+        self.assertIn("at commit unknown.\n", (self.out / "v07.md").read_text(encoding="utf-8"))
 
     # --- Units and numbers ---
 
@@ -453,7 +656,8 @@ class ProfileTest(unittest.TestCase):
         self.fake("ncu", MATMUL_TEXT.replace("0123abcdef", "fedcba9876") + ncu_csv(readings))
         overview = self.profile_versions("6")
         self.assertEqual(overview, OVERVIEW_HEAD + (
-            "| [6 ptx_mbarrier](v06.md) | 812.34 us | 3 fortnight | 2,400,000 | 88.5 % | 2.89 GB | 14.40 GB | "
+            "| [6 ptx_mbarrier](v06.md) | 764 TFLOP/s | 641 TFLOP/s | 699 W | 1.090 pJ/FLOP | "
+            "812.34 us | 3 fortnight | 2,400,000 | 88.5 % | 2.89 GB | 14.40 GB | "
             "12.90 GB | 168 | 213.0 KiB | n/a | gmma 20.12 | fedcba9876 |\n"
             f"| [7 cluster_multicast](v07.md) | {OVERVIEW_CELLS} | 0123abcdef |\n"
             f"| [8 lean_epilogue](v08.md) | {OVERVIEW_CELLS} | 0123abcdef |\n"))
@@ -473,7 +677,7 @@ class ProfileTest(unittest.TestCase):
 
     def test_overview_shows_gpus_that_differ(self):
         self.profile_versions("7")
-        self.fake("nvidia-smi", "NVIDIA H100 80GB HBM3, 580.159.04\n")
+        self.fake("nvidia-smi", "NVIDIA H100 80GB HBM3, 580.159.04, 9.0\n")
         overview = self.profile_versions("8")
         head = OVERVIEW_HEAD.replace(" on one NVIDIA H200;", ";").replace("| version |", "| version | GPU |")
         self.assertEqual(overview, head.replace("| --- | ---: |", "| --- | --- | ---: |", 1) + (
@@ -504,11 +708,11 @@ class ProfileTest(unittest.TestCase):
             (text + b"one,two\n", "does not have the columns metric,unit,value throughout"),
             (text + b"one,two,three,four\n", "does not have the columns metric,unit,value throughout"),
             # As it was before the CSV named where it came from.
-            (b"".join(lines[:1] + lines[9:]), "does not say version"),
+            (b"".join(lines[:1] + lines[10:]), "does not say version"),
             *((b"".join(lines[:row] + lines[row + 1:]), f"does not say {what}") for row, what in enumerate(
-                ("version", "name", "gpu", "driver", "commit", "shape", "date", "command"), start=1)),
+                profile.PROVENANCE, start=1)),
             (text.replace(b"gpu,,NVIDIA H200", b"gpu,,"), "does not say gpu"),
-            (b"".join(lines[:-1]), f"does not say {profile.METRICS[-1]}"),
+            (b"".join(lines[:-1]), f"does not say {list(profile.SASS_OPCODES)[-1]}"),
             (text + lines[-1], "names a row twice"),
             (text.replace(b",1500000\n", b",fast\n"), f"has 'fast', which is no number, as {profile.TIME}"),
             (text.replace(b"version,,7", b"version,,8"), "is of version 8"),
@@ -587,8 +791,8 @@ class ProfileTest(unittest.TestCase):
         self.profile_ladder(ampere_readings("100,663,296"), "ampere.3")
         self.profile_ladder(ampere_readings("0"), "ampere.4")
         text = (self.out / "ampere3.md").read_text(encoding="utf-8")
-        self.assertTrue(text.startswith("# ampere.3 mma_sync\n\nOne launch at 4096x4096x4096 on one NVIDIA H200"), text)
-        self.assertTrue(text.endswith("| what | value |\n| --- | ---: |\n" + AMPERE_ROWS), text)
+        self.assertTrue(text.startswith("# ampere.3 mma_sync\n\nAt 4096x4096x4096 on one NVIDIA H200"), text)
+        self.assertEqual(self.tables(text), [MEASURED_ROWS, AMPERE_ROWS, SASS_ROWS])
         self.assertEqual((self.out / "overview-ampere.md").read_text(encoding="utf-8"), AMPERE_OVERVIEW)
         self.assertEqual(sorted(self.texts()), ["ampere3.csv", "ampere3.md", "ampere4.csv", "ampere4.md",
                                                 "overview-ampere.md"])
@@ -599,12 +803,12 @@ class ProfileTest(unittest.TestCase):
         self.profile_ladder(simt_readings(), "simt.2", "--shape", "512x256x128")
         ampere, simt = (arguments for arguments, _ in self.calls("ncu"))
         matmul = str(self.bin / "matmul")
-        self.assertEqual(ampere[8:], [
-            ",".join(profile.AMPERE_METRICS), "-k", "regex:gemm_kernel", "--launch-count", "1",
-            matmul, "ampere.4", "--shape", "4096x4096x4096", "--no-verify", "--rounds", "1"])
-        self.assertEqual(simt[8:], [
-            ",".join(profile.SIMT_METRICS), "-k", "regex:gemm_kernel", "--launch-count", "1",
-            matmul, "simt.2", "--shape", "512x256x128", "--no-verify", "--rounds", "1"])
+        for arguments, metrics, version, shape in (
+                (ampere, profile.AMPERE_METRICS, "ampere.4", "4096x4096x4096"),
+                (simt, profile.SIMT_METRICS, "simt.2", "512x256x128")):
+            self.assertEqual(arguments[arguments.index("--metrics") + 1:], [
+                ",".join(metrics), matmul, version, "--profile", "--shape", shape, "--mode", "sustained",
+                "--no-verify"])
 
     def test_no_counters_of_hopper_where_others_run(self):
         for metrics in (profile.AMPERE_METRICS, profile.SIMT_METRICS):
@@ -618,7 +822,7 @@ class ProfileTest(unittest.TestCase):
         self.assertIn("# simt.1 naive\n", text)
         self.assertIn("| speed under ncu | 45.8 TFLOP/s |", text)
         self.assertIn(SIMT_LINES, text)
-        self.assertIn("| [simt.1 naive](simt1.md) | 3.000 ms |",
+        self.assertIn("| [simt.1 naive](simt1.md) | 764 TFLOP/s | 641 TFLOP/s | 699 W | 1.090 pJ/FLOP | 3.000 ms |",
                       (self.out / "overview-simt.md").read_text(encoding="utf-8"))
 
     def test_kernel_that_does_not_load_from_shared_memory(self):
@@ -633,12 +837,12 @@ class ProfileTest(unittest.TestCase):
         readings = {**ampere_readings("0"), **simt_readings(), **base_readings()}
         for arguments, versions in ((["ampere.3-4"], ["ampere.3", "ampere.4"]),
                                     (["simt.1-simt.2"], ["simt.1", "simt.2"]),
-                                    (["simt", "7", "ampere"], ["simt.1", "simt.2", "7", "ampere.3", "ampere.4"]),
+                                    (["simt", "7", "ampere"], ["7", "ampere.3", "ampere.4", "simt.1", "simt.2"]),
                                     (["hopper", "8"], ["6", "7", "8"])):
             with self.subTest(arguments):
                 before = len(self.calls("ncu"))
                 self.profile_ladder(readings, *arguments)
-                self.assertEqual([call[14] for call, _ in self.calls("ncu")[before:]], versions)
+                self.assertEqual([self.version_of(call) for call, _ in self.calls("ncu")[before:]], versions)
         self.assertEqual({name for name in self.texts() if name.startswith("overview")},
                          {"overview.md", "overview-ampere.md", "overview-simt.md"})
 

@@ -1,23 +1,36 @@
 #!/usr/bin/env python3
-"""Profiles kernel versions with NVIDIA Nsight Compute (ncu) and writes what the GPU's counters say of each.
+"""Profiles kernel versions: how fast each is, what the GPU's counters say of it, and what its machine code holds.
 
-    tools/profile.py [--matmul build/release/matmul] [--out profiles/<gpu>] [--shape MxNxK] [--ncu PATH] VERSION...
+    tools/profile.py [--shape MxNxK] [--clock-control base] [--report] [--out profiles/<gpu>]
+        [--matmul build/release/matmul] [--ncu PATH] [--cuobjdump PATH] VERSION...
     tools/profile.py --overview-only --out profiles/<gpu>
 
 A VERSION is a number of the Hopper ladder, such as 7, a version of another, such as ampere.4, a range, such as 4-8 or
-simt.5-8, or a whole ladder: hopper, ampere, simt. Each is run once under ncu, for one launch of its gemm_kernel, at
-8192x8192x8192, those of ampere and simt at 4096x4096x4096, unless --shape says otherwise. Version 7 becomes v07.csv
-(metric,unit,value), which names GPU, driver, commit, shape, date and command before every metric as ncu gave it, and
-v07.md, a table to read; version ampere.4 becomes ampere4.csv and ampere4.md. ncu is asked for other metrics of each
-ladder. The files of a version are written only when its profile is complete; until then those of an earlier run stay as
-they are.
+simt.5-8, or a whole ladder: hopper, ampere, simt. The shape is 8192x8192x8192, of ampere and simt 4096x4096x4096,
+unless --shape says otherwise. Three programs look at each version:
+
+- `matmul` verifies and measures the versions of a ladder in turn, in bursts and under sustained load, with the power
+  that the latter takes.
+- ncu, NVIDIA Nsight Compute, counts during one launch of its gemm_kernel, the one that `matmul --profile` marks. It is
+  asked for other metrics of each ladder.
+- cuobjdump shows the SASS of that kernel, of which instructions are counted.
+
+Version 7 becomes v07.csv (metric,unit,value), which names GPU, driver, commit, shape, date and commands before every
+figure, those of ncu as it gave them, and v07.md, tables to read; version ampere.4 becomes ampere4.csv and ampere4.md. A
+section "What changed" that somebody wrote into a version's Markdown stays there. The files of a version are written
+only when its profile is complete; until then those of an earlier run stay as they are.
+
+ncu leaves the clocks alone, so that the figures are of the clock that the power limit allows. With --clock-control base
+it holds the GPU at its base clock, where it may: then times are lower bounds on speed, but the same from day to day.
+--report also writes v07.ncu-rep, with all of ncu's sections and the source lines, for its graphical program; git
+ignores these files.
 
 Once all are profiled, overview.md sets every Hopper version that has a CSV in the folder side by side, those of earlier
 runs too, and overview-ampere.md and overview-simt.md the versions of theirs; a run that fails leaves them as they were,
 and so does one of other ladders. --overview-only writes them from the CSVs alone and needs no GPU. A CSV of these
 ladders that is not what this program writes is refused before anything is run or written, unless the run replaces it.
 
-Exit status: 0 all files were written; 1 ncu or the program under it failed, or a CSV in the folder is refused; 2 bad
+Exit status: 0 all files were written; 1 ncu, matmul or cuobjdump failed, or a CSV in the folder is refused; 2 bad
 input, or a machine that cannot profile.
 """
 
@@ -36,16 +49,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_MATMUL = ROOT / "build/release/matmul"
 NCU_PATTERNS = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
+CUOBJDUMP_PATTERNS = ("/usr/local/cuda*/bin/cuobjdump", "/opt/cuda*/bin/cuobjdump")
 NOT_AVAILABLE = "n/a"
 WHAT_TO_TYPE = "type a number of the Hopper ladder, such as 7, a version such as ampere.4, or a range, such as 4-8"
 
 CSV_COLUMNS = ["metric", "unit", "value"]
 # The rows before the metrics, so that no figure is without its GPU and commit.
-PROVENANCE = ("version", "name", "gpu", "driver", "commit", "shape", "date", "command")
+PROVENANCE = ("version", "name", "gpu", "driver", "commit", "shape", "date", "measured by", "counted by")
 
 STALL_REASONS = (
     "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard",
@@ -78,12 +93,15 @@ DYNAMIC_SHARED_MEMORY = "launch__shared_mem_per_block_dynamic"
 CTAS = "launch__grid_size"
 THREADS = "launch__block_size"
 WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
+# How many CTAs an SM has room for, by each of its resources.
+CTA_LIMITS = tuple(f"launch__occupancy_limit_{resource}" for resource in ("blocks", "registers", "shared_mem", "warps"))
 
 # What the Hopper ladder is asked for.
 METRICS = (
     TIME, CYCLES, CLOCK, TENSOR_PIPE, DRAM_READ, DRAM_WRITTEN, L2_SECTORS_READ, L2_HIT_RATE, L2_TO_SM,
     STORE_BANK_CONFLICTS, STORES, STORE_BYTES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS, REGISTERS,
-    DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE, *(stall_metric(reason) for reason in STALL_REASONS))
+    DYNAMIC_SHARED_MEMORY, CTAS, THREADS, *CTA_LIMITS, WARPS_ACTIVE,
+    *(stall_metric(reason) for reason in STALL_REASONS))
 
 # The other ladders have neither wgmma nor stmatrix, and GPUs before Hopper no counters of them. What matters there is
 # how threads load, from shared memory above all, and whether a warp is ready to issue.
@@ -102,10 +120,58 @@ CP_ASYNC_BANK_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_sha
 THREAD_METRICS = (
     TIME, CYCLES, CLOCK, ISSUE_SLOTS, DRAM_READ, DRAM_WRITTEN, L2_SECTORS_READ, L2_HIT_RATE, L2_TO_SM,
     LOAD_BANK_CONFLICTS, LOADS, LOAD_WAVEFRONTS, CP_ASYNC_BANK_CONFLICTS, STORE_BANK_CONFLICTS, STORES, STORE_BYTES,
-    STORE_WAVEFRONTS, REGISTERS, DYNAMIC_SHARED_MEMORY, CTAS, THREADS, WARPS_ACTIVE,
+    STORE_WAVEFRONTS, REGISTERS, DYNAMIC_SHARED_MEMORY, CTAS, THREADS, *CTA_LIMITS, WARPS_ACTIVE,
     *(stall_metric(reason) for reason in STALL_REASONS if reason != "gmma"))
 AMPERE_METRICS = (TENSOR_PIPE, HMMA_PIPE, LDMATRIX_LOADS, LDMATRIX_BANK_CONFLICTS, *THREAD_METRICS)
 SIMT_METRICS = (FMA_PIPE, SECTORS_PER_LOAD, *THREAD_METRICS)
+
+# What matmul measures outside of ncu: (mode, column of its CSV, unit).
+BURST_SPEED = "matmul__burst_speed"
+BURST_OF_CUBLAS = "matmul__burst_speed_of_cublas"
+SUSTAINED_SPEED = "matmul__sustained_speed"
+SUSTAINED_OF_CUBLAS = "matmul__sustained_speed_of_cublas"
+SUSTAINED_CLOCK = "matmul__sustained_clock"
+SUSTAINED_POWER = "matmul__sustained_power"
+SUSTAINED_ENERGY = "matmul__sustained_energy"
+MEASURED = {
+    BURST_SPEED: ("burst", "tflops", "TFLOP/s"),
+    BURST_OF_CUBLAS: ("burst", "percent_of_cublas", "%"),
+    SUSTAINED_SPEED: ("sustained", "tflops", "TFLOP/s"),
+    SUSTAINED_OF_CUBLAS: ("sustained", "percent_of_cublas", "%"),
+    SUSTAINED_CLOCK: ("sustained", "sm_clock_mhz", "MHz"),
+    SUSTAINED_POWER: ("sustained", "watts", "W"),
+    SUSTAINED_ENERGY: ("sustained", "pj_per_flop", "pJ/FLOP"),
+}
+
+# What is counted in a kernel's machine code, by opcodes: each instruction once, however often it is executed.
+SASS_OPCODES = {
+    "sass__instructions": None,  # all of them
+    "sass__hgmma": ("HGMMA",),
+    "sass__hmma": ("HMMA",),
+    "sass__ffma": ("FFMA",),
+    "sass__utmaldg": ("UTMALDG",),
+    "sass__utmastg": ("UTMASTG",),
+    "sass__ldgsts": ("LDGSTS",),
+    "sass__syncs": ("SYNCS",),
+    "sass__ldsm": ("LDSM",),
+    "sass__stsm": ("STSM",),
+    "sass__usetmaxreg": ("USETMAXREG",),
+    "sass__local_memory": ("LDL", "STL"),
+}
+SASS_NAMES = {
+    "sass__instructions": "all",
+    "sass__hgmma": "HGMMA (wgmma)",
+    "sass__hmma": "HMMA (mma.sync)",
+    "sass__ffma": "FFMA (fp32 multiply-add)",
+    "sass__utmaldg": "UTMALDG (TMA loads)",
+    "sass__utmastg": "UTMASTG (TMA stores)",
+    "sass__ldgsts": "LDGSTS (cp.async)",
+    "sass__syncs": "SYNCS (mbarriers)",
+    "sass__ldsm": "LDSM (ldmatrix)",
+    "sass__stsm": "STSM (stmatrix)",
+    "sass__usetmaxreg": "USETMAXREG (setmaxnreg)",
+    "sass__local_memory": "LDL and STL (local memory: spilled registers)",
+}
 
 SMALL_PREFIXES = {"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 # ncu's prefixes are decimal for bytes too: 32768 bytes are 32.77 Kbyte.
@@ -126,6 +192,9 @@ UNITS = {
     "count": {"": 1, **prefixed(LARGE_PREFIXES, ("sector", "cycle", "block", "thread", "register", "inst", "warp"))},
     "percent": {"%": 1},
     "ratio": {"": 1, "sector": 1},
+    "tflops": {"TFLOP/s": 1},
+    "watts": {"W": 1},
+    "energy": {"pJ/FLOP": 1},
 }
 
 
@@ -196,11 +265,11 @@ def select_versions(ranges, known):
 # --- What this machine has ---------------------------------------------------------------------------------------
 
 
-def run(command):
+def run(command, stderr=subprocess.STDOUT):
     """Runs it in ROOT; the result's stdout holds stderr too, so that an error stands where it occurred."""
     # Some locales write numbers with a decimal comma.
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-                          errors="replace", check=False, cwd=ROOT, env={**os.environ, "LC_ALL": "C"})
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8", errors="replace",
+                          check=False, cwd=ROOT, env={**os.environ, "LC_ALL": "C"})
 
 
 def output_of(command):
@@ -212,13 +281,20 @@ def output_of(command):
     return "" if result.returncode else result.stdout
 
 
-def gpu_and_driver():
-    """The first GPU's name, and the driver's version."""
-    output = output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
-    name, separator, driver = output.strip().partition("\n")[0].rpartition(", ")
-    if not separator:
+@dataclasses.dataclass(frozen=True)
+class Gpu:
+    name: str
+    driver: str
+    capability: tuple  # (9, 0)
+
+
+def find_gpu():
+    """The first GPU."""
+    output = output_of(["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"])
+    match = re.fullmatch(r"(.*), (\S+), ([0-9]+)\.([0-9]+)", output.strip().partition("\n")[0], re.ASCII)
+    if not match:
         raise refused("a profile needs an NVIDIA GPU, and nvidia-smi finds none")
-    return name, driver
+    return Gpu(match[1], match[2], (int(match[3]), int(match[4])))
 
 
 def folder_name(gpu):
@@ -226,20 +302,31 @@ def folder_name(gpu):
     return re.sub("[^a-z0-9]+", "-", gpu.lower().replace("nvidia", "")).strip("-")
 
 
-def find_ncu(asked_for):
-    """How to call ncu: by name where PATH leads to it, so that the documented command is the same everywhere."""
+def find_tool(name, asked_for, patterns, advice):
+    """How to call it: by name where PATH leads to it, so that the documented command is the same everywhere."""
     if asked_for is not None:
         found = shutil.which(asked_for)
         if found is None:
-            raise refused(f"--ncu names '{asked_for}', which is no program")
+            raise refused(f"--{name} names '{asked_for}', which is no program")
         return os.path.abspath(found)
-    if shutil.which("ncu"):
-        return "ncu"
-    candidates = [path for pattern in NCU_PATTERNS for path in glob.glob(pattern) if os.access(path, os.X_OK)]
+    if shutil.which(name):
+        return name
+    candidates = [path for pattern in patterns for path in glob.glob(pattern) if os.access(path, os.X_OK)]
     if not candidates:
-        raise refused("there is no ncu (NVIDIA Nsight Compute) on PATH, in a CUDA toolkit or in "
-                      "/opt/nvidia/nsight-compute; install it, or name it with --ncu")
+        raise refused(f"there is no {advice}, or name it with --{name}")
     return max(candidates, key=lambda path: [int(number) for number in re.findall("[0-9]+", path)])
+
+
+def find_ncu(asked_for):
+    return find_tool("ncu", asked_for, NCU_PATTERNS,
+                     "ncu (NVIDIA Nsight Compute) on PATH, in a CUDA toolkit or in /opt/nvidia/nsight-compute; "
+                     "install it")
+
+
+def find_cuobjdump(asked_for):
+    return find_tool("cuobjdump", asked_for, CUOBJDUMP_PATTERNS,
+                     "cuobjdump on PATH or in a CUDA toolkit; install it (on Debian cuda-cuobjdump, from PyPI "
+                     "nvidia-cuda-cuobjdump)")
 
 
 def find_matmul(path):
@@ -258,13 +345,50 @@ def read_ladder(matmul):
     return dict(lines)
 
 
+# --- matmul ------------------------------------------------------------------------------------------------------
+
+
+def measure_command(matmul, versions, shape):
+    return [matmul, *versions, "--shape", shape_text(shape), "--mode", "both", "--rounds", "5"]
+
+
+def measure(matmul, versions, shape):
+    """{version: {figure of MEASURED: (unit, text)}}"""
+    print(f"profile.py: measuring {', '.join(versions)}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "measured.csv"
+        result = run([*measure_command(matmul, versions, shape), "--csv", str(path)])
+        if result.returncode or not path.is_file():
+            raise failed(f"matmul failed to measure (exit status {result.returncode}); its last lines:"
+                         + last_lines(result.stdout))
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = {(row["version"], row["mode"]): row for row in csv.DictReader(file)}
+    figures = {}
+    for version in versions:
+        texts = {name: rows.get((version, mode), {}).get(column) or NOT_AVAILABLE
+                 for name, (mode, column, _) in MEASURED.items()}
+        figures[version] = {name: ("" if text == NOT_AVAILABLE else MEASURED[name][2], text)
+                            for name, text in texts.items()}
+    return figures
+
+
 # --- ncu ---------------------------------------------------------------------------------------------------------
 
 
-def ncu_command(ncu, matmul, version, shape):
-    return [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-            "--metrics", ",".join(ladder_of(version).metrics), "-k", "regex:gemm_kernel", "--launch-count", "1",
-            matmul, version, "--shape", shape_text(shape), "--no-verify", "--rounds", "1"]
+def ncu_command(ncu, clock_control, matmul, version, shape):
+    return [ncu, "--clock-control", clock_control, "--profile-from-start", "off", "-k", "regex:gemm_kernel",
+            "--launch-count", "1", "--print-kernel-base", "mangled", "--csv", "--page", "raw", "--print-units", "base",
+            "--metrics", ",".join(ladder_of(version).metrics), *marked_launch(matmul, version, shape)]
+
+
+def report_command(ncu, clock_control, matmul, version, shape, path):
+    return [ncu, "--clock-control", clock_control, "--profile-from-start", "off", "-k", "regex:gemm_kernel",
+            "--launch-count", "1", "--set", "full", "--import-source", "yes", "--force-overwrite",
+            "--export", str(path), *marked_launch(matmul, version, shape)]
+
+
+def marked_launch(matmul, version, shape):
+    return [matmul, version, "--profile", "--shape", shape_text(shape), "--mode", "sustained", "--no-verify"]
 
 
 def last_lines(output):
@@ -298,7 +422,8 @@ def as_number(text):
 
 
 def parse_readings(output, metrics, what):
-    """{metric: (unit, text)} of the first launch in ncu's output, for all of the metrics."""
+    """The kernel's mangled name, and {metric: (unit, text)} of the first launch in ncu's output, for all of the
+    metrics."""
     lines = output.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith(('"ID",', "ID,"))), len(lines))
     # Below the header ncu may still say something else, but never with as many commas.
@@ -316,12 +441,61 @@ def parse_readings(output, metrics, what):
             readings[metric] = ("", NOT_AVAILABLE)
         else:
             readings[metric] = (units[column].strip(), launch[column].replace(",", "").strip())
-    return readings
+    kernel = launch[header.index("Kernel Name")] if "Kernel Name" in header else ""
+    if not re.fullmatch(r"_Z\w+", kernel, re.ASCII):
+        raise failed(f"{what}: ncu calls the kernel '{kernel}', which is no mangled name of a function")
+    return kernel, readings
 
 
 def parse_commit(output):
     match = re.search(r"^commit +(\S+)", output, re.MULTILINE)
     return match[1] if match else "unknown"
+
+
+# --- Machine code ------------------------------------------------------------------------------------------------
+
+
+def architecture_of(capability, names):
+    """Of the architectures that a function is compiled for, such as sm_90a, the one that the GPU runs; None: none."""
+    fitting = {}
+    for name in names:
+        match = re.fullmatch(r"sm_([0-9]+)([0-9])a?", name, re.ASCII)
+        if match and int(match[1]) == capability[0] and int(match[2]) <= capability[1]:
+            # What is made for this GPU alone comes before what others run too.
+            fitting[int(match[2]), name.endswith("a")] = name
+    return fitting[max(fitting)] if fitting else None
+
+
+def parse_sass(listing):
+    """{architecture: the opcodes of its instructions, in order}, without their modifiers and what fills up the end."""
+    opcodes = {}
+    current = []
+    for line in listing.splitlines():
+        match = re.match(r"\s*code for (sm_\w+)", line, re.ASCII)
+        if match:
+            current = opcodes.setdefault(match[1], [])
+        match = re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[0-9T]+ )?([A-Z][A-Z0-9_]*)", line, re.ASCII)
+        if match and match[1] != "NOP":
+            current.append(match[1])
+    return {architecture: found for architecture, found in opcodes.items() if found}
+
+
+def count_instructions(cuobjdump, matmul, kernel, capability, what):
+    """{figure of SASS_OPCODES: (unit, text)} of that function, as this GPU runs it."""
+    command = [cuobjdump, "-sass", "-fun", kernel, matmul]
+    # It warns of every object file without the function, anywhere in a line of the listing.
+    result = run(command, stderr=subprocess.PIPE)
+    if result.returncode:
+        raise failed(f"{what}: cuobjdump failed (exit status {result.returncode}); its last lines:"
+                     + last_lines(result.stdout + result.stderr))
+    opcodes = parse_sass(result.stdout)
+    architecture = architecture_of(capability, opcodes)
+    if architecture is None:
+        raise failed(f"{what}: cuobjdump finds no machine code of {kernel} for this GPU in {matmul}")
+    found = opcodes[architecture]
+    counts = {figure: len(found) if names is None else sum(opcode in names for opcode in found)
+              for figure, names in SASS_OPCODES.items()}
+    return {figure: ("inst", str(count)) for figure, count in counts.items()}
 
 
 # --- What is shown -----------------------------------------------------------------------------------------------
@@ -353,6 +527,11 @@ def percent_text(percent):
     return f"{percent:.1f} %"
 
 
+def tflops_text(tflops):
+    # Those of fp32 have but two digits before the point.
+    return f"{tflops:.0f} TFLOP/s" if tflops >= 99.5 else f"{tflops:.1f} TFLOP/s"
+
+
 def stall_text(number):
     return f"{number:.2f}"
 
@@ -374,6 +553,13 @@ FORMATS = {
     CTAS: ("count", count_text),
     THREADS: ("count", count_text),
     WARPS_ACTIVE: ("percent", percent_text),
+    BURST_SPEED: ("tflops", tflops_text),
+    SUSTAINED_SPEED: ("tflops", tflops_text),
+    BURST_OF_CUBLAS: ("percent", percent_text),
+    SUSTAINED_OF_CUBLAS: ("percent", percent_text),
+    SUSTAINED_CLOCK: ("frequency", lambda hertz: f"{hertz / 1e9:.2f} GHz"),
+    SUSTAINED_POWER: ("watts", lambda watts: f"{watts:.0f} W"),
+    SUSTAINED_ENERGY: ("energy", lambda energy: f"{energy:.3f} pJ/FLOP"),
     HMMA_PIPE: ("percent", percent_text),
     FMA_PIPE: ("percent", percent_text),
     ISSUE_SLOTS: ("percent", percent_text),
@@ -412,13 +598,16 @@ def load_wavefronts_text(readings):
     return f"{wavefronts / loads:.2f}" if loads else "no loads"
 
 
+def ctas_per_sm_text(readings):
+    limits = [convert(readings[metric], "count") for metric in CTA_LIMITS]
+    return NOT_AVAILABLE if None in limits else count_text(min(limits))
+
+
 def speed_text(shape, seconds):
     m, n, k = shape
     if not seconds:
         return NOT_AVAILABLE
-    tflops = 2 * m * n * k / seconds / 1e12
-    # Those of fp32 have but two digits before the point.
-    return f"{tflops:.0f} TFLOP/s" if tflops >= 99.5 else f"{tflops:.1f} TFLOP/s"
+    return tflops_text(2 * m * n * k / seconds / 1e12)
 
 
 def known_stalls(readings):
@@ -445,7 +634,26 @@ def largest_stall(readings):
     return f"{reason} {stall_text(number)}"
 
 
-# (what, value) of each line; these begin and end the table of every ladder.
+# (what, value) of each line.
+
+
+def measured_rows(readings):
+    return [
+        ("speed in bursts", f"{cell(readings, BURST_SPEED)}, {cell(readings, BURST_OF_CUBLAS)} of cuBLAS"),
+        ("speed, sustained", f"{cell(readings, SUSTAINED_SPEED)}, {cell(readings, SUSTAINED_OF_CUBLAS)} of cuBLAS"),
+        ("SM clock, sustained", cell(readings, SUSTAINED_CLOCK)),
+        ("power of the GPU, sustained", cell(readings, SUSTAINED_POWER)),
+        ("energy, sustained", cell(readings, SUSTAINED_ENERGY)),
+    ]
+
+
+def sass_rows(readings):
+    """All instructions, those that there are, and local memory's in any case: there should be none."""
+    return [(name, readings[figure][1]) for figure, name in SASS_NAMES.items()
+            if readings[figure][1] != "0" or figure == "sass__local_memory"]
+
+
+# These begin and end the table of ncu's counters of every ladder.
 
 
 def time_rows(readings, shape):
@@ -482,7 +690,8 @@ def launch_rows(readings):
         ("dynamic shared memory per CTA", cell(readings, DYNAMIC_SHARED_MEMORY)),
         ("CTAs", cell(readings, CTAS)),
         ("threads per CTA", cell(readings, THREADS)),
-        ("warps active, of what an SM can hold", cell(readings, WARPS_ACTIVE)),
+        ("CTAs that an SM has room for", ctas_per_sm_text(readings)),
+        ("occupancy: warps active, of what an SM can hold", cell(readings, WARPS_ACTIVE)),
     ]
 
 
@@ -530,6 +739,11 @@ def simt_rows(readings, shape):
         [("sectors of 32 bytes that a load from global memory touches", cell(readings, SECTORS_PER_LOAD))])
 
 
+MEASURED_METRICS = {
+    "burst": BURST_SPEED, "sustained": SUSTAINED_SPEED, "power, sustained": SUSTAINED_POWER,
+    "energy, sustained": SUSTAINED_ENERGY}
+
+
 def metric_columns(metrics):
     """{title: text of readings}, of {title: metric}."""
     return {title: lambda readings, metric=metric: cell(readings, metric) for title, metric in metrics.items()}
@@ -552,9 +766,13 @@ class Ladder:
     overview: str  # the file
     overview_title: str
     shape: str  # unless --shape says otherwise
-    metrics: tuple
+    metrics: tuple  # of ncu
     table_rows: object
     overview_columns: dict  # {title: text of readings}, between the version and the largest stall reason
+
+    def figures(self):
+        """What stands in a version's CSV below its provenance."""
+        return (*MEASURED, *self.metrics, *SASS_OPCODES)
 
     def version(self, number):
         return f"{self.prefix}{number}"
@@ -568,7 +786,8 @@ class Ladder:
 HOPPER = Ladder(
     "hopper", "", "v{:02}", "v([0-9]{2,})", "overview.md", "Overview", "8192x8192x8192", METRICS, hopper_rows,
     {**metric_columns({
-        "time": TIME,
+        **MEASURED_METRICS,
+        "time under ncu": TIME,
         "SM clock": CLOCK,
         "SM cycles": CYCLES,
         "tensor pipe active": TENSOR_PIPE,
@@ -582,7 +801,8 @@ AMPERE = Ladder(
     "ampere", "ampere.", "ampere{}", "ampere([0-9]+)", "overview-ampere.md", "Overview of the ampere ladder",
     "4096x4096x4096", AMPERE_METRICS, ampere_rows,
     {**metric_columns({
-        "time": TIME,
+        **MEASURED_METRICS,
+        "time under ncu": TIME,
         "SM clock": CLOCK,
         "SM cycles": CYCLES,
         "tensor pipe active": TENSOR_PIPE,
@@ -600,7 +820,8 @@ SIMT = Ladder(
     "simt", "simt.", "simt{}", "simt([0-9]+)", "overview-simt.md", "Overview of the simt ladder",
     "4096x4096x4096", SIMT_METRICS, simt_rows,
     {**metric_columns({
-        "time": TIME,
+        **MEASURED_METRICS,
+        "time under ncu": TIME,
         "SM clock": CLOCK,
         "SM cycles": CYCLES,
         "FMA pipe used": FMA_PIPE,
@@ -651,22 +872,52 @@ def markdown_line(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def markdown_text(title, sentence, command, rows):
-    lines = [f"# {title}", "", sentence, "", "```sh", folded(command), "```", "", "| what | value |", "| --- | ---: |"]
-    return "\n".join(lines + [markdown_line(row) for row in rows]) + "\n"
+def command_lines(command):
+    return ["```sh", folded(command), "```", ""]
+
+
+def table_lines(head, rows):
+    return [markdown_line((head, "value")), "| --- | ---: |", *map(markdown_line, rows), ""]
+
+
+def what_changed(path):
+    """The lines of that section of a version's Markdown, if there is one; see the module's docstring."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    section = re.search(r"^## What changed\n.*?\n(?=## )", text, re.MULTILINE | re.DOTALL)
+    return section[0].splitlines() if section else []
+
+
+def markdown_text(ladder, origin, readings, shape, commands, by_hand):
+    """by_hand: lines to keep. commands: those of matmul and of ncu, as lists of arguments."""
+    stem = file_stem(origin["version"])
+    measured_by, counted_by = commands
+    lines = [
+        f"# {stem if ladder is HOPPER else origin['version']} {origin['name']}", "",
+        f"At {origin['shape']} on one {origin['gpu']}, driver {origin['driver']}, at commit {origin['commit']}.", "",
+        *by_hand,
+        "## Measured", "",
+        "Verified, then measured in turn with the others, by", "",
+        *command_lines(measured_by), *table_lines("what", measured_rows(readings)),
+        "## Counted in one launch", "",
+        *command_lines(counted_by), *table_lines("what", ladder.table_rows(readings, shape)),
+        "## SASS", "",
+        "Instructions in the machine code of the kernel, each once, however often it is executed.", "",
+        *table_lines("instructions", sass_rows(readings))]
+    return "\n".join(lines)
 
 
 def overview_text(ladder, profiles):
     """The Markdown of (origin, readings) of each version of the ladder."""
     first, _ = profiles[0]
-    sentence = "One launch of each version"
+    sentence = "Speeds by matmul, and ncu's counters of one launch of each version"
     columns = {}
     for field, column, phrase in (("shape", "shape", "at"), ("gpu", "GPU", "on one")):
         if all(origin[field] == first[field] for origin, _ in profiles):
             sentence += f" {phrase} {first[field]}"
         else:
             columns[column] = field
-    sentence += "; generated by tools/profile.py from the CSV files beside it, which name driver, date and command too."
+    sentence += ("; generated by tools/profile.py from the CSV files beside it, which name driver, date and commands "
+                 "too.")
     header = ["version", *columns, *ladder.overview_columns, "largest stall reason, average warps stalled per issue",
               "commit"]
     alignment = ["---"] * (1 + len(columns)) + ["---:"] * len(ladder.overview_columns) + ["---"] * 2
@@ -693,17 +944,17 @@ def csv_text(origin, readings):
     return file.getvalue()
 
 
-def flaw_of(rows, stem, metrics):
+def flaw_of(rows, stem, figures):
     """Why the rows of the CSV `stem` are not what csv_text writes; None if they are."""
     if rows[:1] != [CSV_COLUMNS] or any(len(row) != len(CSV_COLUMNS) for row in rows):
         return f"does not have the columns {','.join(CSV_COLUMNS)} throughout"
     values = {what: value for what, _, value in rows[1:]}
     if len(values) < len(rows) - 1:
         return "names a row twice"
-    for what in (*PROVENANCE, *metrics):
+    for what in (*PROVENANCE, *figures):
         if not values.get(what):
             return f"does not say {what}"
-    for metric in metrics:
+    for metric in figures:
         if values[metric] != NOT_AVAILABLE and as_number(values[metric]) is None:
             return f"has '{values[metric]}', which is no number, as {metric}"
     if file_stem(values["version"]) != stem:
@@ -718,7 +969,7 @@ def read_profile(path, ladder):
             rows = list(csv.reader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise failed(f"{path} cannot be read: {error}") from error
-    flaw = flaw_of(rows, path.stem, ladder.metrics)
+    flaw = flaw_of(rows, path.stem, ladder.figures())
     if flaw:
         raise failed(f"{path} {flaw}; profile that version anew, or remove the file")
     readings = {metric: (unit, text) for metric, unit, text in rows[1:]}
@@ -749,23 +1000,44 @@ def replace_files(texts):
             path.unlink(missing_ok=True)
 
 
-def profile_version(version, name, shape, ncu, matmul, gpu, driver, out):
+@dataclasses.dataclass(frozen=True)
+class Tools:
+    """How to call them, and on what."""
+
+    ncu: str
+    clock_control: str
+    cuobjdump: str
+    matmul: str
+    gpu: Gpu
+
+
+def profile_version(version, name, shape, tools, measured_by, measured, out):
     what = f"version {version} ({name})"
     ladder = ladder_of(version)
-    command = ncu_command(ncu, matmul, version, shape)
+    command = ncu_command(tools.ncu, tools.clock_control, tools.matmul, version, shape)
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     print(f"profile.py: {what}: running ncu", file=sys.stderr)
     output = run_ncu(command, what)
-    readings = parse_readings(output, ladder.metrics, what)
-    commit = parse_commit(output)
-    origin = {"version": version, "name": name, "gpu": gpu, "driver": driver, "commit": commit,
-              "shape": shape_text(shape), "date": date, "command": shlex.join(command)}
-    sentence = f"One launch at {shape_text(shape)} on one {gpu}, driver {driver}, at commit {commit}, by"
+    kernel, counted = parse_readings(output, ladder.metrics, what)
+    sass = count_instructions(tools.cuobjdump, tools.matmul, kernel, tools.gpu.capability, what)
+    readings = {**measured, **counted, **sass}
+    origin = dict(zip(PROVENANCE, (version, name, tools.gpu.name, tools.gpu.driver, parse_commit(output),
+                                   shape_text(shape), date, shlex.join(measured_by), shlex.join(command))))
     stem = file_stem(version)
-    title = f"{stem if ladder is HOPPER else version} {name}"
-    markdown = markdown_text(title, sentence, command, ladder.table_rows(readings, shape))
-    replace_files({out / f"{stem}.csv": csv_text(origin, readings), out / f"{stem}.md": markdown})
-    print(out / f"{stem}.md")
+    path = out / f"{stem}.md"
+    markdown = markdown_text(ladder, origin, readings, shape, (measured_by, command), what_changed(path))
+    replace_files({out / f"{stem}.csv": csv_text(origin, readings), path: markdown})
+    print(path)
+
+
+def write_report(version, name, shape, tools, out):
+    path = out / f"{file_stem(version)}.ncu-rep"
+    what = f"version {version} ({name})"
+    print(f"profile.py: {what}: running ncu for {path.name}", file=sys.stderr)
+    run_ncu(report_command(tools.ncu, tools.clock_control, tools.matmul, version, shape, path), what)
+    if not path.is_file():
+        raise failed(f"{what}: ncu wrote no {path}")
+    print(path)
 
 
 def write_overview(out, ladder, profiles):
@@ -783,18 +1055,26 @@ def profile_all(arguments):
     versions = select_versions(ranges, names)
     ladders = [ladder for ladder in LADDERS if any(ladder_of(version) is ladder for version in versions)]
     ncu = find_ncu(arguments.ncu)
-    gpu, driver = gpu_and_driver()
-    out = arguments.out or ROOT / "profiles" / folder_name(gpu)
+    tools = Tools(ncu, arguments.clock_control, find_cuobjdump(arguments.cuobjdump), matmul, find_gpu())
+    out = arguments.out or ROOT / "profiles" / folder_name(tools.gpu.name)
     # Before the first run under ncu, so that nobody waits for a folder that cannot be written to, or for an overview
     # that another version's CSV makes impossible.
     out.mkdir(parents=True, exist_ok=True)
     for ladder in ladders:
         read_profiles(out, ladder, left_out=versions)
-    for version in versions:
-        version_shape = shape or parse_shape(ladder_of(version).shape)
-        profile_version(version, names[version], version_shape, ncu, matmul, gpu, driver, out)
     for ladder in ladders:
-        write_overview(out, ladder, read_profiles(out, ladder))
+        profile_ladder(ladder, [version for version in versions if ladder_of(version) is ladder], names,
+                       shape or parse_shape(ladder.shape), tools, arguments.report, out)
+
+
+def profile_ladder(ladder, versions, names, shape, tools, report, out):
+    measured = measure(tools.matmul, versions, shape)
+    for version in versions:
+        profile_version(version, names[version], shape, tools, measure_command(tools.matmul, versions, shape),
+                        measured[version], out)
+        if report:
+            write_report(version, names[version], shape, tools, out)
+    write_overview(out, ladder, read_profiles(out, ladder))
 
 
 def overview_only(arguments):
@@ -818,6 +1098,10 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="folder of the files (default: profiles/<gpu>)")
     parser.add_argument("--shape", metavar="MxNxK", help=f"default: {HOPPER.shape}, of ampere and simt {SIMT.shape}")
     parser.add_argument("--ncu", metavar="PATH", help="default: from PATH, a CUDA toolkit or Nsight Compute's folder")
+    parser.add_argument("--cuobjdump", metavar="PATH", help="default: from PATH or a CUDA toolkit")
+    parser.add_argument("--clock-control", choices=("none", "base"), default="none",
+                        help="base: let ncu hold the GPU at its base clock (default: none)")
+    parser.add_argument("--report", action="store_true", help="also write an .ncu-rep for ncu's graphical program")
     parser.add_argument("--overview-only", action="store_true", help="write the overviews from the CSVs in --out")
     arguments = parser.parse_args()
     try:

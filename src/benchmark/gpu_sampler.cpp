@@ -1,5 +1,7 @@
 #include "benchmark/gpu_sampler.hpp"
 
+#include <cuda_profiler_api.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -56,8 +58,8 @@ Status GpuSampler::create_events() {
   return {};
 }
 
-Status GpuSampler::launch_over_sets(const Launch& launch, int count) {
-  for (int i = 0; i < count; ++i) {
+Status GpuSampler::launch_over_sets(const Launch& launch, int count, int first) {
+  for (int i = first; i < first + count; ++i) {
     HG_RETURN_IF_ERROR(launch(sets_[static_cast<std::size_t>(i) % sets_.size()], stream_));
   }
   return {};
@@ -135,6 +137,21 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   if (mode == Mode::Sustained) sample->watts = mean_watts(readings);
   if (nvml_ != nullptr) sample->temperature_c = nvml_->temperature_celsius();
   return {};
+}
+
+Status GpuSampler::profile(const Launch& launch, Mode mode) {
+  HG_RETURN_IF_ERROR(create_events());
+  double elapsed_ms = 0;
+  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, 1); }, 1, &elapsed_ms));
+  const SampleTiming timing = sample_timing(mode);
+  const int warm_up = times_to_fill(timing.warm_up_ms, elapsed_ms, kMaxLaunchesPerGraph);
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
+  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, warm_up, 1); }, warm_up, &elapsed_ms));
+  HG_RETURN_IF_CUDA_ERROR(cudaProfilerStart());
+  const Status marked = time([&] { return launch_over_sets(launch, 1, 1 + warm_up); }, 1, &elapsed_ms);
+  // Whatever came of it, what follows is not to be profiled.
+  HG_RETURN_IF_CUDA_ERROR(cudaProfilerStop());
+  return marked;
 }
 
 }  // namespace hopper_gemm

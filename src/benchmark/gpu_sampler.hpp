@@ -45,6 +45,11 @@ class GpuSampler : public Sampler {
 
   Status sample(std::size_t contestant, Mode mode, Sample* sample) override;
 
+  /// Rests and warms up as a sample of `mode` does, waits, and runs `launch` once between cudaProfilerStart and
+  /// cudaProfilerStop, on the operands that were not used for longest. Profilers that are told to
+  /// (`ncu --profile-from-start off`) look at nothing else.
+  Status profile(const Launch& launch, Mode mode);
+
  private:
   struct Contestant {
     cudaGraphExec_t graph;
@@ -57,7 +62,8 @@ class GpuSampler : public Sampler {
   /// the stream then holds, for the watchdog.
   Status time(const std::function<Status()>& enqueue, double launches, double* elapsed_ms);
   Status capture(const Launch& launch, int count, cudaGraphExec_t* graph);
-  Status launch_over_sets(const Launch& launch, int count);
+  /// `count` launches, each on the set after the one before, from number `first` on.
+  Status launch_over_sets(const Launch& launch, int count, int first = 0);
   Status replay(const Contestant& contestant, int replays);
 
   std::vector<GemmArgs> sets_;

@@ -96,26 +96,31 @@ class CudaSession : public Session {
     sampler_numbers_.assign(contestants_.size(), 0);
     for (std::size_t position = 0; position < contestants.size(); ++position) {
       const std::size_t i = contestants[position];
-      if (const Status added = sampler_->add(launches_[i]); !added.ok()) {
-        return {added.code(), fmt::format("{} at {}: {}", display_name(i), to_string(request_.problem.shape),
-                                          added.message())};
-      }
+      HG_RETURN_IF_ERROR(of_contestant(i, sampler_->add(launches_[i])));
       sampler_numbers_[i] = position;
     }
     return {};
   }
 
   Status sample(std::size_t contestant, Mode mode, Sample* sample) override {
-    Status status = sampler_->sample(sampler_numbers_[contestant], mode, sample);
-    if (status.ok()) return status;
-    return {status.code(), fmt::format("{} at {}: {}", display_name(contestant),
-                                       to_string(request_.problem.shape), status.message())};
+    return of_contestant(contestant, sampler_->sample(sampler_numbers_[contestant], mode, sample));
+  }
+
+  Status profile(std::size_t contestant, Mode mode) override {
+    return of_contestant(contestant, sampler_->profile(launches_[contestant], mode));
   }
 
  private:
   void add(SessionContestant contestant, Launch launch) {
     contestants_.push_back(std::move(contestant));
     launches_.push_back(std::move(launch));
+  }
+
+  /// Says whose error it is, and at which shape.
+  Status of_contestant(std::size_t i, const Status& status) const {
+    if (status.ok()) return status;
+    return {status.code(), fmt::format("{} at {}: {}", display_name(i), to_string(request_.problem.shape),
+                                       status.message())};
   }
 
   std::string display_name(std::size_t i) const {

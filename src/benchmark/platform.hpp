@@ -81,6 +81,9 @@ class Session : public Sampler {
   virtual Status verify(std::vector<ContestantVerdict>* verdicts) = 0;
   /// Makes these contestants ready to be sampled, which runs each of them: after verification.
   virtual Status prepare(std::span<const std::size_t> contestants) = 0;
+  /// Runs this contestant, which need not be prepared, once between the marks that profilers look for, warmed up as for
+  /// a sample of `mode`.
+  virtual Status profile(std::size_t contestant, Mode mode) = 0;
 };
 
 /// The machine as `matmul` sees it, behind an interface so that tests can run the program on machines that

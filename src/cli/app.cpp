@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmark/html_report.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
@@ -172,10 +173,10 @@ class Run {
   Status check() {
     HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_file_));
     HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_file_));
-    if (!csv_file_.empty() && !json_file_.empty() && is_same_file(csv_file_, json_file_)) {
-      return invalid_argument(
-          fmt::format("--csv and --json both name '{}'; type two different files", csv_file_));
-    }
+    HG_RETURN_IF_ERROR(find_file("--html", options_.html_path, &html_file_));
+    HG_RETURN_IF_ERROR(check_different("--csv", csv_file_, "--json", json_file_));
+    HG_RETURN_IF_ERROR(check_different("--csv", csv_file_, "--html", html_file_));
+    HG_RETURN_IF_ERROR(check_different("--json", json_file_, "--html", html_file_));
     if (!options_.emulator_options.empty()) {
       const std::string& option = options_.emulator_options.front();
       return invalid_argument(
@@ -203,11 +204,23 @@ class Run {
     out_ << report_header(info_) << '\n' << table_titles() << std::endl;
     for (const KernelGroup& group : groups_) {
       for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
-        if (!out_ && csv_file_.empty() && json_file_.empty()) return {};  // nobody would see more results
+        if (!out_ && csv_file_.empty() && json_file_.empty() && html_file_.empty()) {
+          return {};  // nobody would see more results
+        }
         HG_RETURN_IF_ERROR(measure_shape({at(group.problem, shape), group.kernels}));
       }
     }
     return {};
+  }
+
+  /// Marks one launch for a profiler, instead of measuring.
+  Status profile() {
+    describe_run();
+    progress_.clear();
+    out_ << report_header(info_) << std::endl;
+    const GemmProblem& problem = groups_.front().problem;
+    return measure_shape(
+        {at(problem, shapes_or_default(options_, problem.input_type).front()), groups_.front().kernels});
   }
 
   /// These write what was measured, be it only a part of what was asked for.
@@ -219,6 +232,10 @@ class Run {
     if (json_file_.empty() || rows_.empty()) return {};
     const std::string json = options_.tune ? tuned_json(info_, best_) : json_report(info_, rows_);
     return write_file("--json", json_file_, json);
+  }
+  Status write_html() const {
+    if (html_file_.empty() || rows_.empty()) return {};
+    return write_file("--html", html_file_, html_report(info_, rows_));
   }
 
   /// Some kernel was wrong, hung or crashed.
@@ -248,6 +265,13 @@ class Run {
 
   static Status find_file(std::string_view argument, const std::string& path, std::string* file) {
     return path.empty() ? Status() : find_writable_file(argument, path, file);
+  }
+
+  static Status check_different(std::string_view argument, const std::string& file,
+                                std::string_view other_argument, const std::string& other_file) {
+    if (file.empty() || other_file.empty() || !is_same_file(file, other_file)) return {};
+    return invalid_argument(
+        fmt::format("{} and {} both name '{}'; type two different files", argument, other_argument, file));
   }
 
   void open_nvml() {
@@ -377,9 +401,39 @@ class Run {
       if (verdicts[i].verdict != Verdict::Wrong && verdicts[i].verdict != Verdict::Refused)
         sound.push_back(i);
     }
+    if (options_.profile) return profile_contestant(group, session, verdicts, sound);
     HG_RETURN_IF_ERROR(session.prepare(sound));
     for (const Mode mode : options_.modes)
       HG_RETURN_IF_ERROR(measure_mode(group, mode, session, verdicts, sound));
+    return {};
+  }
+
+  Status profile_contestant(const KernelGroup& group, Session& session,
+                            const std::vector<ContestantVerdict>& verdicts,
+                            const std::vector<std::size_t>& sound) {
+    const std::string_view version =
+        group.kernels.empty() ? options_.gpu_versions.front() : group.kernels.front()->version;
+    const auto is_of_version = [&](std::size_t i) { return session.contestants()[i].version == version; };
+    // The last: of cuBLAS the fastest candidate of cublasLt, if there is one.
+    const auto marked = std::find_if(sound.rbegin(), sound.rend(), is_of_version);
+    if (marked == sound.rend()) {
+      std::vector<ResultRow> rows = empty_rows(group, options_.modes.front());
+      std::erase_if(rows, [&](const ResultRow& row) { return row.version != version; });
+      for (ResultRow& row : rows) {
+        fill_in(session.contestants(), verdicts, std::vector<std::optional<Measurement>>(verdicts.size()),
+                &row);
+      }
+      out_ << table_titles() << '\n';
+      print(rows);
+      rows_ = std::move(rows);
+      return {};
+    }
+    const SessionContestant& contestant = session.contestants()[*marked];
+    HG_RETURN_IF_ERROR(session.profile(*marked, options_.modes.front()));
+    progress_.clear();
+    out_ << fmt::format("marked one launch of version {}{}{} at {}, after the warm-up of a {} sample\n",
+                        contestant.version, contestant.variant.empty() ? "" : ", ", contestant.variant,
+                        to_string(group.problem.shape), to_string(options_.modes.front()));
     return {};
   }
 
@@ -510,6 +564,7 @@ class Run {
   std::unique_ptr<Nvml> nvml_;
   std::string csv_file_;  // empty: none
   std::string json_file_;
+  std::string html_file_;
   std::vector<ResultRow> rows_;
   bool kernel_crashed_ = false;  // or hung
 };
@@ -524,7 +579,8 @@ int run_on_gpu(const Options& options, Platform& platform, const DeviceInfo& dev
   Run run(options, platform, device, std::move(command), out, progress);
   if (const Status checked = run.check(); !checked.ok()) return report(checked, progress);
   // One after the other: what was measured is written even if measuring ended early.
-  const std::array outcomes = {run.measure(), run.write_csv(), run.write_json(), flush(out)};
+  const std::array outcomes = {options.profile ? run.profile() : run.measure(), run.write_csv(),
+                               run.write_json(), run.write_html(), flush(out)};
   int exit_status = kExitOk;
   for (const Status& outcome : outcomes) {
     if (!outcome.ok()) exit_status = report(outcome, progress);

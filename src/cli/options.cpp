@@ -17,7 +17,8 @@ namespace hopper_gemm {
 namespace {
 
 // What only a GPU gives, and what only the emulator has.
-constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv", "--json", "--config"};
+constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv",
+                                       "--json", "--html",   "--config",    "--profile"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 
 // Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
@@ -71,7 +72,9 @@ struct RawOptions {
   bool no_verify = false;
   std::string csv_path;
   std::string json_path;
+  std::string html_path;
   std::string config_path;
+  bool profile = false;
   std::string device;
   std::string seeds;
   std::string trace_path;
@@ -129,7 +132,11 @@ void declare(CLI::App& app, RawOptions& raw) {
   add("--csv", "FILE", raw.csv_path, "write the results to this file too");
   add("--json", "FILE", raw.json_path,
       "the same as JSON, with every sample; of tune, the\nbest configurations");
+  add("--html", "FILE", raw.html_path, "the same as a page with charts, for a browser");
   add("--config", "FILE", raw.config_path, "run the configurations that tune wrote there");
+  app.add_flag("--profile", raw.profile,
+               "mark one launch of one version for ncu or nsys\n(cudaProfilerStart, cudaProfilerStop)")
+      ->disable_flag_override();
   app.footer(std::string(kFooter));
 }
 
@@ -453,6 +460,31 @@ Status read_data(const std::string& name, Options* options) {
   return {};
 }
 
+/// Ok if this is one launch.
+Status check_profile(const CLI::App& app, const Options& options) {
+  constexpr std::string_view kExample = "type for example `matmul 7 --profile --size 8192`";
+  for (const char* name : {"--rounds", "--csv", "--json", "--html"}) {
+    if (app.get_option(name)->count() == 0) continue;
+    return invalid_argument(fmt::format(
+        "{} was given together with --profile, which measures nothing; leave {} out", name, name));
+  }
+  if (options.tune) {
+    return invalid_argument(
+        fmt::format("--profile was given together with tune, but marks one launch; {}", kExample));
+  }
+  const std::vector<std::string>& gpu_versions = options.gpu_versions;
+  if (std::find(gpu_versions.begin(), gpu_versions.end(), kCutlassVersion) != gpu_versions.end()) {
+    return invalid_argument(
+        fmt::format("--profile cannot mark a launch of cutlass, which is several kernels; {}", kExample));
+  }
+  const std::size_t versions = options.kernels.size() + gpu_versions.size();
+  const std::size_t shapes = std::max<std::size_t>(options.shapes.size(), 1);
+  if (versions == 1 && shapes == 1 && options.modes.size() == 1) return {};
+  return invalid_argument(
+      fmt::format("--profile marks one launch, but there are {} versions, {} shapes and {} modes; {}",
+                  versions, shapes, options.modes.size(), kExample));
+}
+
 Status read_numbers(const RawOptions& raw, Options* options) {
   constexpr NumberRule kRounds = {"--rounds", "the number of samples", 1, 1000, "7"};
   constexpr NumberRule kSeed = {"--seed", "the seed", 0, std::numeric_limits<std::uint32_t>::max(), "42"};
@@ -506,9 +538,12 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   HG_RETURN_IF_ERROR(read_b_layout(raw.b_layout, &options->b_layout));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
   HG_RETURN_IF_ERROR(read_numbers(raw, options));
+  options->profile = raw.profile;
+  if (options->profile) HG_RETURN_IF_ERROR(check_profile(app, *options));
   options->verify = !raw.no_verify;
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
+  options->html_path = raw.html_path;
   options->config_path = raw.config_path;
   options->trace_path = raw.trace_path;
   return {};
