@@ -6,11 +6,12 @@
 There is a table for each ladder, between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`;
 everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
 ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what else was measured
-with them: the wgmma ceiling, CUTLASS. Below it stands the ladder's chart, if tools/plot.py has drawn one. Where
-there is no CSV file, a line says by which command it is measured.
+with them: the wgmma ceiling, CUTLASS. A version links to its kernel in src/kernels, its name to its profile beside the
+CSV file. Above the table stands the ladder's chart, if tools/plot.py has drawn one. Where there is no CSV file, a line
+says by which command it is measured.
 
-Between the markers of `library` stands what `matmul best --suite library` wrote into library.csv, shape by shape; nothing
-where that is not there. What must not be published is refused, see tools/ladder_results.py.
+Between the markers of `library` stands what `matmul best --suite library` wrote into library.csv: the means, and folded
+up the shapes; nothing where that is not there. What must not be published is refused, see tools/ladder_results.py.
 
 With --check nothing is written: the exit status is 1 when the README is not what would be written.
 """
@@ -21,6 +22,7 @@ import statistics
 import sys
 
 import ladder_results
+import profile  # tools/profile.py, not the standard library's
 from ladder_results import BASELINE, BEST, CUTLASS, LADDERS, ROOT, ResultsError, speed_text
 
 
@@ -70,7 +72,8 @@ def header_sentence(row, operands):
     )
 
 
-def table_lines(ladder, by_mode):
+def table_lines(ladder, by_mode, link_of):
+    """link_of: gives the text of a version's cell and of its name's."""
     burst = by_mode["burst"]
     sustained = by_mode.get("sustained", {})
     titles = ["version", "name", "the one idea", "TFLOP/s (burst)", f"% of {ladder.baseline}"]
@@ -82,21 +85,21 @@ def table_lines(ladder, by_mode):
     if CUTLASS in sustained:
         titles.append("% of CUTLASS (sustained)")
     alignment = ["---"] * 3 + ["---:"] * (len(titles) - 3)
-    first = next(iter(burst.values()))
-    # Without it the type is the ladder's only one.
-    operands = f"at {ladder.shape}" + (f", {first['type']}" if "type" in first else "")
-    lines = [header_sentence(first, operands), "", markdown_line(titles), markdown_line(alignment)]
+    lines = [markdown_line(titles), markdown_line(alignment)]
     previous = None
     for version, row in burst.items():
         on_ladder = ladder.holds(version)
-        cells = [version, row["name"], row["idea"].replace("|", "\\|"), *measured_cells(row, burst),
+        cells = [*link_of(row), row["idea"].replace("|", "\\|"), *measured_cells(row, burst),
                  gain(row, previous if on_ladder else None)]
         if version in sustained:
             cells += measured_cells(sustained[version], sustained)
         lines.append(markdown_line(cells + [""] * (len(titles) - len(cells))))
         if on_ladder:
             previous = row
-    return lines
+    first = next(iter(burst.values()))
+    # Without it the type is the ladder's only one.
+    operands = f"at {ladder.shape}" + (f", {first['type']}" if "type" in first else "")
+    return [*lines, "", header_sentence(first, operands)]
 
 
 def link_to(path, readme):
@@ -106,17 +109,38 @@ def link_to(path, readme):
     return (path.relative_to(folder) if folder in path.parents else path).as_posix()
 
 
+def source_of(version, ladder, folder):
+    """The file of the kernel below the README's folder, if that has it."""
+    number = int(version.rpartition(".")[2])
+    stem = f"v{number:02}" if ladder.name == "hopper" else f"v{number}"
+    found = (folder / "src/kernels" / ladder.name).glob(f"{stem}_*.cu*")
+    # Where there is a header, that holds the kernel.
+    return max(found, key=lambda path: path.suffix, default=None)
+
+
+def links_of(row, ladder, profiles, readme):
+    """The version's and its name's cells."""
+    version, name = row["version"], row["name"]
+    if not ladder.holds(version):
+        return version, name
+    source = source_of(version, ladder, readme.resolve().parent)
+    notes = profiles / f"{profile.file_stem(version)}.md"
+    return (f"[{version}]({link_to(source, readme)})" if source else version,
+            f"[{name}]({link_to(notes, readme)})" if notes.exists() else name)
+
+
 def results_text(ladder, profiles, readme):
     """The generated part of the README for one ladder, without the markers."""
     path = profiles / ladder.file
     if not path.exists():
         command = f"./dev bench {ladder.arguments} --mode both --csv {link_to(path, readme)}"
         return f"Not measured yet: `{command}` does it, on {ladder.gpus}."
-    lines = table_lines(ladder, ladder_results.read_results(path, ladder))
+    lines = table_lines(ladder, ladder_results.read_results(path, ladder),
+                        lambda row: links_of(row, ladder, profiles, readme))
     chart = profiles / f"{ladder.name}.svg"
     if chart.exists():
         title = f"TFLOP/s of each version of the {ladder.name} ladder at {ladder.shape}"
-        lines += ["", f"![{title}]({link_to(chart, readme)})"]
+        lines = [f"![{title}]({link_to(chart, readme)})", "", *lines]
     return "\n".join(lines)
 
 
@@ -132,7 +156,7 @@ def library_lines(by_shape):
         titles += [f"us ({mode})", f"cuBLAS us ({mode})", f"% of cuBLAS ({mode})"]
     alignment = ["---"] * 2 + ["---:"] * (len(titles) - 2)
     operands = f"{rows[0]['type']}, B {LAYOUTS[rows[0]['b']]}"
-    lines = [header_sentence(rows[0], operands), "", markdown_line(titles), markdown_line(alignment)]
+    lines = [markdown_line(titles), markdown_line(alignment)]
     percents = {mode: [] for mode in modes}
     for shape, by_mode in by_shape.items():
         cells = [shape, by_mode["burst"][BEST].get("config", "")]
@@ -141,19 +165,19 @@ def library_lines(by_shape):
             cells += [microseconds(best), microseconds(by_mode[mode][BASELINE]), percent(best["percent_of_cublas"])]
             percents[mode].append(float(best["percent_of_cublas"]))
         lines.append(markdown_line(cells))
-    lines.append(markdown_line(mean_cells("geometric mean (minimum)", [percents[mode] for mode in modes])))
+    means = [markdown_line(["% of cuBLAS", *modes]), markdown_line(["---"] + ["---:"] * len(modes)),
+             mean_line("geometric mean (minimum)", [percents[mode] for mode in modes])]
     common = [[value for value in percents[mode] if value <= UNCOMMON_PERCENT] for mode in modes]
     if all(common) and any(len(of_mode) < len(by_shape) for of_mode in common):
-        lines.append(markdown_line(mean_cells(f"without those above {UNCOMMON_PERCENT} %", common)))
-    return lines
+        means.append(mean_line(f"without those above {UNCOMMON_PERCENT} %", common))
+    return [*means, "", header_sentence(rows[0], operands), "",
+            f"<details><summary>All {len(by_shape)} shapes</summary>", "", *lines, "", "</details>"]
 
 
-def mean_cells(title, percents):
-    """The cells of a line that sums up: `percents` has a list for each mode."""
-    cells = [title, ""]
-    for of_mode in percents:
-        cells += ["", "", f"{statistics.geometric_mean(of_mode):.1f} % ({min(of_mode):.1f} %)"]
-    return cells
+def mean_line(title, percents):
+    """The line that sums up: `percents` has a list for each mode."""
+    return markdown_line([title, *(f"{statistics.geometric_mean(of_mode):.1f} % ({min(of_mode):.1f} %)"
+                                   for of_mode in percents)])
 
 
 def library_text(profiles):
