@@ -1,5 +1,5 @@
-"""What docs/ says must hold: its links lead somewhere, the lines that they name hold what they are called by, and the
-figures of the worklog are the recorded ones, of profiles/h200.
+"""What the documents say must hold: their links lead somewhere, the lines that they name hold what they are called by,
+and the worklog gives each version its recorded speeds, of profiles/h200. tests/figures_test.py looks at all figures.
 
 A link to lines of a file, `#L10-L20` or `#L10`, has identifiers in code quotes as its text or, in parentheses, behind
 it: all of them must stand in these lines. That a line moved is then a failure, not a wrong link.
@@ -12,9 +12,10 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted(path for path in ROOT.rglob("*.md")
+               if not {"build", ".deps", ".git"} & set(path.relative_to(ROOT).parts))
 
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)(?:\s+\(((?:`[^`]+`(?:, )?)+)\))?")
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)(?:\s+\(((?:`[^`]+`(?:, )?)+)\))?")
 LINES = re.compile(r"L(\d+)(?:-L(\d+))?")
 SECTION = re.compile(r"^## Version (\d+):.*?(?=^## )", re.MULTILINE | re.DOTALL)
 SHAPE = re.compile(r"^\| (\d+x\d+x\d+) \|(.*)\|$", re.MULTILINE)
@@ -65,12 +66,14 @@ def fault_of(page, target, named):
 
 class DocsTest(unittest.TestCase):
     def test_there_are_pages(self):
-        self.assertIn("worklog.md", [page.name for page in PAGES])
+        names = [page.relative_to(ROOT).as_posix() for page in PAGES]
+        for name in ("README.md", "docs/worklog.md", "profiles/h200/README.md", "ptx/README.md"):
+            self.assertIn(name, names)
 
     def test_links(self):
         for page in PAGES:
             for text, target, named in links_of(page.read_text(encoding="utf-8")):
-                with self.subTest(page=page.name, text=text, target=target):
+                with self.subTest(page=page.relative_to(ROOT), text=text, target=target):
                     self.assertEqual(fault_of(page, target, named), "")
 
     def test_faults_are_found(self):

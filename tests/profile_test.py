@@ -725,7 +725,7 @@ class ProfileTest(unittest.TestCase):
         (self.out / "overview.md").write_text("old", encoding="utf-8")
         runs = len(self.calls("ncu"))
         for text, flaw in self.flawed_csvs():
-            for arguments in (["--overview-only"], ["6"]):
+            for arguments in (["--markdown-only"], ["6"]):
                 with self.subTest(flaw=flaw, arguments=arguments):
                     (self.out / "v07.csv").write_bytes(text)
                     before = self.texts()
@@ -747,37 +747,54 @@ class ProfileTest(unittest.TestCase):
                          OVERVIEW_HEAD + f"| [7 cluster_multicast](v07.md) | {OVERVIEW_CELLS} | 0123abcdef |\n")
         self.assertEqual((self.out / "ladder.csv").read_text(encoding="utf-8"), "no profile")
 
-    def test_overview_only(self):
-        overview = self.profile_versions("7-8")
-        (self.out / "overview.md").unlink()
+    def test_markdown_only(self):
+        self.profile_versions("7-8")
         before = self.texts()
         for path in self.bin.iterdir():
             path.unlink()
-        result = self.run_tool("--overview-only")
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, f"{self.out}/overview.md\n", ""))
-        self.assertEqual(self.texts(), {**before, "overview.md": overview.encode()})
+        result = self.run_tool("--markdown-only")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        for name in ("overview.md", "v08.md"):
+            (self.out / name).unlink()
+        (self.out / "v07.md").write_text("## What changed\n\nMuch.\n\n## Measured\n", encoding="utf-8")
+        result = self.run_tool("--markdown-only")
+        self.assertEqual((result.returncode, sorted(result.stdout.splitlines()), result.stderr),
+                         (0, [f"{self.out}/{name}" for name in ("overview.md", "v07.md", "v08.md")], ""))
+        written = self.texts()
+        self.assertIn(b"## What changed\n\nMuch.\n\n## Measured\n", written["v07.md"])
+        self.assertEqual({**written, "v07.md": written["v07.md"].replace(b"## What changed\n\nMuch.\n\n", b"")}, before)
 
-    def test_overview_only_of_no_csv(self):
+    def test_markdown_that_is_out_of_date(self):
+        self.expect_error(2, ["7", "--check"], "--check is for --markdown-only")
+        self.profile_versions("7-8")
+        self.assertEqual(self.run_tool("--markdown-only", "--check").returncode, 0)
+        markdown = (self.out / "v07.md").read_text(encoding="utf-8")
+        (self.out / "v07.md").write_text(markdown.replace("1.500 ms", "1.400 ms"), encoding="utf-8")
+        before = self.texts()
+        self.expect_error(1, ["--markdown-only", "--check"], f"{self.out / 'v07.md'} out of date")
+        self.assertEqual(self.texts(), before)
+
+    def test_markdown_only_of_no_csv(self):
         for make in (lambda: None, self.out.mkdir):
             make()
-            self.expect_error(2, ["--overview-only"], f"no vNN.csv in {self.out}")
+            self.expect_error(2, ["--markdown-only"], f"no vNN.csv in {self.out}")
         self.assertEqual(list(self.out.iterdir()), [])
 
-    def test_overview_only_of_versions(self):
-        self.expect_error(2, ["--overview-only", "7"], "leave out the VERSION")
+    def test_markdown_only_of_versions(self):
+        self.expect_error(2, ["--markdown-only", "7"], "leave out the VERSION")
         self.assertEqual(self.calls("ncu"), [])
 
-    def test_overview_only_of_no_folder(self):
-        result = subprocess.run([sys.executable, str(TOOL), "--overview-only"], capture_output=True, text=True,
+    def test_markdown_only_of_no_folder(self):
+        result = subprocess.run([sys.executable, str(TOOL), "--markdown-only"], capture_output=True, text=True,
                                 check=False)
         self.assertEqual((result.returncode, result.stdout, result.stderr),
-                         (2, "", "profile.py: --overview-only needs --out, the folder of the CSVs\n"))
+                         (2, "", "profile.py: --markdown-only needs --out, the folder of the CSVs\n"))
 
     def test_overview_that_cannot_be_replaced(self):
         self.profile_versions("7")
         (self.out / "overview.md").unlink()
         (self.out / "overview.md").mkdir()
-        self.expect_error(2, ["--overview-only"], "cannot be written", "overview.md")
+        self.expect_error(2, ["--markdown-only"], "cannot be written", "overview.md")
         self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["overview.md", "v07.csv", "v07.md"])
 
     # --- The other ladders ---
@@ -856,12 +873,12 @@ class ProfileTest(unittest.TestCase):
         self.expect_error(2, ["simt.1"], "no version of the simt ladder")
         self.assertEqual(self.calls("ncu"), [])
 
-    def test_overview_only_of_all_ladders(self):
+    def test_markdown_only_of_all_ladders(self):
         self.profile_ladder({**ampere_readings("0"), **base_readings()}, "7", "ampere")
         before = self.texts()
         (self.out / "overview.md").unlink()
         (self.out / "overview-ampere.md").unlink()
-        result = self.run_tool("--overview-only")
+        result = self.run_tool("--markdown-only")
         self.assertEqual((result.returncode, result.stdout, result.stderr),
                          (0, f"{self.out}/overview.md\n{self.out}/overview-ampere.md\n", ""))
         self.assertEqual(self.texts(), before)

@@ -3,7 +3,7 @@
 
     tools/profile.py [--shape MxNxK] [--clock-control base] [--report] [--out profiles/<gpu>]
         [--matmul build/release/matmul] [--ncu PATH] [--cuobjdump PATH] VERSION...
-    tools/profile.py --overview-only --out profiles/<gpu>
+    tools/profile.py --markdown-only [--check] --out profiles/<gpu>
 
 A VERSION is a number of the Hopper ladder, such as 7, a version of another, such as ampere.4, a range, such as 4-8 or
 simt.5-8, or a whole ladder: hopper, ampere, simt. The shape is 8192x8192x8192, of ampere and simt 4096x4096x4096,
@@ -27,11 +27,12 @@ ignores these files.
 
 Once all are profiled, overview.md sets every Hopper version that has a CSV in the folder side by side, those of earlier
 runs too, and overview-ampere.md and overview-simt.md the versions of theirs; a run that fails leaves them as they were,
-and so does one of other ladders. --overview-only writes them from the CSVs alone and needs no GPU. A CSV of these
-ladders that is not what this program writes is refused before anything is run or written, unless the run replaces it.
+and so does one of other ladders. --markdown-only writes all Markdown anew from the CSVs and needs no GPU; with --check
+it writes nothing, and fails where a file is not what would be written. A CSV of these ladders that is not what this
+program writes is refused before anything is run or written, unless the run replaces it.
 
-Exit status: 0 all files were written; 1 ncu, matmul or cuobjdump failed, or a CSV in the folder is refused; 2 bad
-input, or a machine that cannot profile.
+Exit status: 0 all files were written; 1 ncu, matmul or cuobjdump failed, a CSV in the folder is refused, or --check found
+a file out of date; 2 bad input, or a machine that cannot profile.
 """
 
 import argparse
@@ -649,7 +650,7 @@ def measured_rows(readings):
 
 def sass_rows(readings):
     """All instructions, those that there are, and local memory's in any case: there should be none."""
-    return [(name, readings[figure][1]) for figure, name in SASS_NAMES.items()
+    return [(name, count_text(int(readings[figure][1]))) for figure, name in SASS_NAMES.items()
             if readings[figure][1] != "0" or figure == "sass__local_memory"]
 
 
@@ -872,8 +873,9 @@ def markdown_line(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def command_lines(command):
-    return ["```sh", folded(command), "```", ""]
+def command_lines(summary, command):
+    return [f"<details><summary>{summary}</summary>", "", "```sh", folded(shlex.split(command)), "```", "",
+            "</details>", ""]
 
 
 def table_lines(head, rows):
@@ -887,19 +889,18 @@ def what_changed(path):
     return section[0].splitlines() if section else []
 
 
-def markdown_text(ladder, origin, readings, shape, commands, by_hand):
-    """by_hand: lines to keep. commands: those of matmul and of ncu, as lists of arguments."""
-    stem = file_stem(origin["version"])
-    measured_by, counted_by = commands
+def markdown_text(ladder, origin, readings, by_hand):
+    """The Markdown of a version; by_hand: lines to keep in it."""
     lines = [
-        f"# {stem if ladder is HOPPER else origin['version']} {origin['name']}", "",
+        f"# {file_stem(origin['version']) if ladder is HOPPER else origin['version']} {origin['name']}", "",
         f"At {origin['shape']} on one {origin['gpu']}, driver {origin['driver']}, at commit {origin['commit']}.", "",
         *by_hand,
         "## Measured", "",
-        "Verified, then measured in turn with the others, by", "",
-        *command_lines(measured_by), *table_lines("what", measured_rows(readings)),
+        *table_lines("what", measured_rows(readings)),
+        *command_lines("Verified, then measured in turn with the others, by matmul", origin["measured by"]),
         "## Counted in one launch", "",
-        *command_lines(counted_by), *table_lines("what", ladder.table_rows(readings, shape)),
+        *table_lines("what", ladder.table_rows(readings, parse_shape(origin["shape"]))),
+        *command_lines("Counted by ncu", origin["counted by"]),
         "## SASS", "",
         "Instructions in the machine code of the kernel, each once, however often it is executed.", "",
         *table_lines("instructions", sass_rows(readings))]
@@ -1025,8 +1026,8 @@ def profile_version(version, name, shape, tools, measured_by, measured, out):
                                    shape_text(shape), date, shlex.join(measured_by), shlex.join(command))))
     stem = file_stem(version)
     path = out / f"{stem}.md"
-    markdown = markdown_text(ladder, origin, readings, shape, (measured_by, command), what_changed(path))
-    replace_files({out / f"{stem}.csv": csv_text(origin, readings), path: markdown})
+    replace_files({out / f"{stem}.csv": csv_text(origin, readings),
+                   path: markdown_text(ladder, origin, readings, what_changed(path))})
     print(path)
 
 
@@ -1077,17 +1078,28 @@ def profile_ladder(ladder, versions, names, shape, tools, report, out):
     write_overview(out, ladder, read_profiles(out, ladder))
 
 
-def overview_only(arguments):
+def markdown_only(arguments):
     if arguments.versions:
-        raise refused("--overview-only profiles nothing; leave out the VERSION")
+        raise refused("--markdown-only profiles nothing; leave out the VERSION")
     if arguments.out is None:
-        raise refused("--overview-only needs --out, the folder of the CSVs")
-    profiles = {ladder.name: read_profiles(arguments.out, ladder) for ladder in LADDERS}
-    if not any(profiles.values()):
-        raise refused(f"there is no vNN.csv in {arguments.out}, and none of another ladder, to give an overview of")
+        raise refused("--markdown-only needs --out, the folder of the CSVs")
+    texts = {}
     for ladder in LADDERS:
-        if profiles[ladder.name]:
-            write_overview(arguments.out, ladder, profiles[ladder.name])
+        profiles = read_profiles(arguments.out, ladder)
+        for origin, readings in profiles:
+            path = arguments.out / f"{file_stem(origin['version'])}.md"
+            texts[path] = markdown_text(ladder, origin, readings, what_changed(path))
+        if profiles:
+            texts[arguments.out / ladder.overview] = overview_text(ladder, profiles)
+    if not texts:
+        raise refused(f"there is no vNN.csv in {arguments.out}, and none of another ladder, to write about")
+    stale = {path: text for path, text in texts.items()
+             if not path.is_file() or path.read_text(encoding="utf-8") != text}
+    if arguments.check and stale:
+        raise failed(f"{', '.join(map(str, stale))} out of date; run tools/profile.py --markdown-only")
+    replace_files(stale)
+    for path in stale:
+        print(path)
 
 
 def main():
@@ -1102,11 +1114,14 @@ def main():
     parser.add_argument("--clock-control", choices=("none", "base"), default="none",
                         help="base: let ncu hold the GPU at its base clock (default: none)")
     parser.add_argument("--report", action="store_true", help="also write an .ncu-rep for ncu's graphical program")
-    parser.add_argument("--overview-only", action="store_true", help="write the overviews from the CSVs in --out")
+    parser.add_argument("--markdown-only", action="store_true", help="write all Markdown from the CSVs in --out")
+    parser.add_argument("--check", action="store_true", help="with --markdown-only: write nothing, fail if it would")
     arguments = parser.parse_args()
     try:
-        if arguments.overview_only:
-            overview_only(arguments)
+        if arguments.check and not arguments.markdown_only:
+            raise refused("--check is for --markdown-only")
+        if arguments.markdown_only:
+            markdown_only(arguments)
         else:
             profile_all(arguments)
     except ProfileError as error:

@@ -1,0 +1,254 @@
+"""Every figure in the documents is a recorded one: of a CSV file in profiles/, as it stands there, rounded, or set in
+relation to that of the version before.
+
+Generated tables have checks of their own (tools/generate_readme_table.py, tools/profile.py) and are left out here. What
+is somebody else's figure stands in CITED, where the text says whose it is.
+"""
+
+import csv
+import importlib.util
+import pathlib
+import re
+import statistics
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "profiles" / "h200"
+
+SPEC = importlib.util.spec_from_file_location("hopper_gemm_profile", ROOT / "tools" / "profile.py")
+profile = importlib.util.module_from_spec(SPEC)
+sys.modules[SPEC.name] = profile
+SPEC.loader.exec_module(profile)
+
+UNITS = ("TFLOP/s", "pJ", "GHz", "MHz", "GB", "MB", "KiB", "W", "%", "ms", "us")
+FIGURE = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)\s+(" + "|".join(map(re.escape, UNITS)) + r")(?!\w)")
+# A count, as the tables write it, and numbers with decimals but without a unit, as stalls are.
+PLAIN = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w.,]*\d)")
+SECTOR_BYTES = 32
+RESULTS = {"hopper": "ladder.csv", "ampere": "ampere.csv", "simt": "simt.csv"}
+# Columns of what matmul wrote: (unit that the documents write it in, the factor).
+COLUMNS = {"tflops": (("TFLOP/s", 1),), "percent_of_cublas": (("%", 1),), "watts": (("W", 1),),
+           "pj_per_flop": (("pJ", 1),), "sm_clock_mhz": (("MHz", 1), ("GHz", 1e-3)),
+           **{f"time_{which}_us": (("us", 1), ("ms", 1e-3)) for which in ("median", "min", "max")}}
+# The same by kind of ncu's figures.
+NCU_UNITS = {"time": (("ms", 1e3), ("us", 1e6)), "frequency": (("GHz", 1e-9),), "percent": (("%", 1),),
+             "bytes": (("GB", 1e-9), ("MB", 1e-6), ("KiB", 1 / 1024)), "tflops": (("TFLOP/s", 1),),
+             "watts": (("W", 1),), "energy": (("pJ", 1),), "count": ((None, 1),), "ratio": ((None, 1),)}
+
+# From NVIDIA's data sheet "NVIDIA H200 Tensor Core GPU", and the lengths of samples.
+CITED = {("989", "TFLOP/s"), ("700", "W"), ("4", "ms"), ("50", "ms"), ("150", "ms")}
+# What a program of this project printed that writes no file: tests/gpu/library_test.cpp, LibraryOverhead.
+PRINTED = {(microseconds, "us") for microseconds in ("179.1", "195.8", "198.2", "209.1", "220.3", "4.1", "4.0")}
+
+
+def read_rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class Figures:
+    """Numbers by unit; None is the unit of counts and ratios."""
+
+    def __init__(self):
+        self.values = {}
+
+    def add(self, unit, value):
+        self.values.setdefault(unit, []).append(value)
+
+    def add_row(self, row):
+        for column, units in COLUMNS.items():
+            for unit, factor in units if row.get(column) else ():
+                self.add(unit, float(row[column]) * factor)
+
+    def add_profile(self, readings):
+        for value, kind in self.of_profile(readings).values():
+            for unit, factor in NCU_UNITS[kind]:
+                self.add(unit, value * factor)
+
+    def add_steps(self, before, after):
+        """How much more or less the figures of a profile are than those of another, in percent."""
+        before, after = self.of_profile(before), self.of_profile(after)
+        for metric, (value, _) in after.items():
+            if metric in before and before[metric][0]:
+                self.add("%", abs(value / before[metric][0] - 1) * 100)
+
+    @staticmethod
+    def of_profile(readings):
+        """{metric: (value, kind)}"""
+        kinds = {metric: kind for metric, (kind, _) in profile.FORMATS.items()}
+        kinds.update({figure: "count" for figure in profile.SASS_OPCODES})
+        kinds.update({profile.stall_metric(reason): "stall" for reason in profile.STALL_REASONS})
+        figures = {}
+        for metric, reading in readings.items():
+            kind = kinds.get(metric)
+            value = profile.as_number(reading[1]) if kind == "stall" else kind and profile.convert(reading, kind)
+            if value is None:
+                continue
+            figures[metric] = (value, "count" if kind == "stall" else kind)
+            if metric == profile.L2_SECTORS_READ:
+                figures[metric] = (value * SECTOR_BYTES, "bytes")
+        conflicts = profile.store_conflicts_text(readings) if profile.STORES in readings else profile.NOT_AVAILABLE
+        if conflicts != profile.NOT_AVAILABLE:
+            figures["store conflicts"] = (float(conflicts.replace(",", "")), "count")
+        wavefronts = profile.as_number(profile.load_wavefronts_text(readings)) if profile.LOADS in readings else None
+        if wavefronts is not None:
+            figures["load wavefronts"] = (wavefronts, "count")
+        return figures
+
+    def has(self, text, unit):
+        """Whether a number is one of these, rounded to its decimals."""
+        number = float(text.replace(",", ""))
+        half = 0.5 * 10 ** -len(text.partition(".")[2])
+        return any(abs(number - value) <= half * 1.0001 for value in self.values.get(unit, ()))
+
+
+class Records:
+    def __init__(self):
+        self.profiles = {ladder.name: {origin["version"]: readings
+                                       for origin, readings in profile.read_profiles(RECORDS, ladder)}
+                         for ladder in profile.LADDERS}
+        self.rows = {name: read_rows(RECORDS / file) for name, file in RESULTS.items()}
+
+    def of(self, ladder, versions):
+        """The figures of these versions of a ladder, at all shapes, and their steps from the ones before."""
+        figures = Figures()
+        m, n, k = profile.parse_shape(ladder.shape)
+        gigabytes = (4 if ladder is profile.SIMT else 2) / 1e9
+        figures.add("GB", (m * k + n * k) * gigabytes)
+        figures.add("GB", (m * k + n * k + m * n) * gigabytes)
+        profiles = self.profiles[ladder.name]
+        for row in self.rows[ladder.name]:
+            if row["version"] in versions:
+                figures.add_row(row)
+        for version in versions:
+            readings = profiles.get(version)
+            if readings is None:
+                continue
+            figures.add_profile(readings)
+            before = profiles.get(ladder.version(ladder.number_of(version) - 1))
+            if before is not None:
+                figures.add_steps(before, readings)
+        return figures
+
+
+def unknown_figures(text, figures, cited=(), plain=False):
+    """The figures in a text that are neither recorded nor cited."""
+    unknown = []
+    for match in FIGURE.finditer(text):
+        if not figures.has(match[1], match[2]) and (match[1], match[2]) not in cited:
+            unknown.append(f"{match[1]} {match[2]}")
+    if plain:
+        for match in PLAIN.finditer(FIGURE.sub("", text)):
+            if not figures.has(match[1], None):
+                unknown.append(match[1])
+    return unknown
+
+
+def prose(text):
+    """Without code, pictures, tables and what is generated."""
+    text = re.sub(r"<!-- results:begin (\S+) -->.*?<!-- results:end \1 -->", "", text, flags=re.DOTALL)
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^\|.*$|`[^`\n]*`", "", text, flags=re.MULTILINE)
+
+
+class FiguresTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.records = Records()
+
+    def test_what_changed(self):
+        """Of a version's Markdown: that version's and the one's before."""
+        for ladder in profile.LADDERS:
+            for version in self.records.profiles[ladder.name]:
+                path = RECORDS / f"{profile.file_stem(version)}.md"
+                with self.subTest(path.name):
+                    lines = profile.what_changed(path)
+                    self.assertTrue(lines, "there is no section 'What changed'")
+                    versions = (version, ladder.version(ladder.number_of(version) - 1))
+                    text = re.sub("`[^`]*`", "", " ".join(lines))
+                    self.assertEqual(unknown_figures(text, self.records.of(ladder, versions), plain=True), [])
+
+    def test_worklog(self):
+        """Of a version's section: its figures, those of its neighbours, cuBLAS's and the ceiling's; else of all."""
+        text = (ROOT / "docs" / "worklog.md").read_text(encoding="utf-8")
+        numbers = [str(number) for number in range(1, len(self.records.profiles["hopper"]) + 1)]
+        for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+            title = section.partition("\n")[0]
+            match = re.match(r"## Version (\d+):", section)
+            versions = numbers if match is None else [str(int(match[1]) + offset) for offset in (-1, 0, 1)]
+            with self.subTest(title):
+                figures = self.records.of(profile.HOPPER, (*versions, "0", "ceiling"))
+                self.assertEqual(unknown_figures(prose(section), figures, CITED), [])
+
+    def all_figures(self):
+        """Of all ladders, and of every other run in the folder."""
+        figures = Figures()
+        for ladder in profile.LADDERS:
+            versions = [row["version"] for row in self.records.rows[ladder.name]]
+            for unit, values in self.records.of(ladder, list(dict.fromkeys(versions))).values.items():
+                figures.values.setdefault(unit, []).extend(values)
+        for path in RECORDS.glob("*.csv"):
+            for row in read_rows(path):
+                figures.add_row(row)
+        return figures
+
+    def test_front_pages(self):
+        figures = self.all_figures()
+        for path, cited in ((ROOT / "README.md", CITED), (RECORDS / "README.md", CITED | PRINTED)):
+            with self.subTest(path.relative_to(ROOT)):
+                self.assertEqual(unknown_figures(prose(path.read_text(encoding="utf-8")), figures, cited), [])
+
+    def table(self, title):
+        """The cells of the first table of that section of profiles/h200/README.md, below its head."""
+        text = (RECORDS / "README.md").read_text(encoding="utf-8")
+        section = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+        lines = re.findall(r"^\| (.*) \|$", section, re.MULTILINE)
+        rows = [[cell.strip() for cell in re.split(r" ?\| ?", line)] for line in lines]
+        return rows[0], rows[2:]
+
+    def test_table_of_the_library(self):
+        _, rows = self.table("The library")
+        self.assertEqual(len(rows), 5)
+        for file, mode, mean, common_mean, least in rows:
+            with self.subTest(file, mode=mode):
+                percents = {f"{row['m']}x{row['n']}x{row['k']}": float(row["percent_of_cublas"])
+                            for row in read_rows(RECORDS / file.strip("`"))
+                            if (row["version"], row["mode"]) == ("best", mode)}
+                common = [percent for shape, percent in percents.items()
+                          if shape not in ("4095x4097x4104", "8191x8193x8192")]
+                shape = min(percents, key=percents.get)
+                self.assertEqual(mean, f"{statistics.geometric_mean(percents.values()):.1f} %")
+                self.assertEqual(least, f"{percents[shape]:.1f} % at {shape}")
+                if len(common) < len(percents):
+                    self.assertEqual(common_mean, f"{statistics.geometric_mean(common):.1f} %")
+                else:
+                    self.assertEqual(common_mean, "")
+
+    def test_table_of_ragged_shapes(self):
+        head, rows = self.table("Off the tile grid")
+        shapes = [cell.partition(",")[0] for cell in head[1:]]
+        speeds = {(row["version"], f"{row['m']}x{row['n']}x{row['k']}"): float(row["tflops"])
+                  for row in read_rows(RECORDS / "ragged.csv") if row["mode"] == "burst"}
+        self.assertEqual(len(rows), 6)
+        for name, *cells in rows:
+            version = name.split()[0]
+            for i, cell in enumerate(cells):
+                with self.subTest(version, shape=shapes[i]):
+                    speed = speeds[version, shapes[i]]
+                    wanted = f"{speed:.0f}"
+                    if "(" in cell:
+                        wanted += f" ({(speed / speeds[version, shapes[i + 1]] - 1) * 100:+.1f} %)"
+                    self.assertEqual(cell, wanted)
+
+    def test_figures_that_no_file_holds_are_found(self):
+        figures = self.records.of(profile.HOPPER, ("11", "10"))
+        text = "813 TFLOP/s after 803 TFLOP/s, 1.6 % fewer cycles, 2,211,532, the pipe active for 93.5 %, stalls 8.08"
+        self.assertEqual(unknown_figures(text, figures, plain=True), [])
+        for wrong in ("814 TFLOP/s", "55.5 %", "2,211,533", "1.07 us", "8.09"):
+            with self.subTest(wrong):
+                self.assertEqual(unknown_figures(f"It is {wrong}.", figures, plain=True), [wrong])
+
+
+if __name__ == "__main__":
+    unittest.main()
