@@ -839,6 +839,17 @@ TEST_F(TuneTest, IsNothingToProfile) {
   expect_refused({"tune", "2", "--profile"}, {"together with tune", "`matmul 7 --profile --size 8192`"});
 }
 
+TEST_F(TuneTest, ConfigurationToProfileThatDoesNotRunHereIsAnError) {
+  const TunedConfig tuned{"2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, text_of(0), 1};
+  const std::string path = tuned_file({tuned});
+  EXPECT_EQ(run({"2", "--profile", "--size", "1024", "--config", path.c_str()}), kExitOk) << err_.str();
+  EXPECT_THAT(platform_.marked_, ElementsAre("2|" + text_of(0) + "|burst"));
+  platform_.faults_.refused_variant = text_of(0);
+  EXPECT_EQ(run({"2", "--profile", "--size", "1024", "--config", path.c_str()}), kExitCannotRun);
+  EXPECT_THAT(err_.str(), HasSubstr("no launch of version 2 could be marked at 1024x1024x1024: "));
+  EXPECT_THAT(err_.str(), HasSubstr("too little shared memory"));
+}
+
 TEST_F(TuneTest, TakesTunableVersionsOnly) {
   expect_refused({"tune", "1"}, {"tune was given version 1", "of which it can choose no configuration",
                                  "those with several are 2, 3"});

@@ -4,8 +4,8 @@
 
 A block of code marked `sh runnable` is run as a script, in a folder that looks like the top of the project, with matmul
 where a build puts it. One marked `cpp runnable` is the body of a function that must compile. Of the other sh blocks the
-commands must at least exist: matmul understands its arguments (it is told that there is no GPU, and may say that it needs
-one), `./dev` knows the command, and the programs in tools/ are there.
+commands must at least exist: matmul understands its arguments (it is told that there is no GPU, and may say that it
+needs one), `./dev` knows the command, and the programs in tools/ are there.
 """
 
 import os
@@ -20,7 +20,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MATMUL, NVCC, COMPILER, *INCLUDES = sys.argv[1:]
 
-BLOCK = re.compile(r"^```(\w+)( runnable)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```(\w+)( runnable)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^ *```(.*)$", re.MULTILINE)
+KNOWN_FENCES = {"", "sh", "sh runnable", "cpp", "cpp runnable", "cmake", "text"}
 TIMEOUT_SECONDS = 300
 
 # What a program has around the lines that a document shows.
@@ -117,6 +119,12 @@ class CommandsTest(unittest.TestCase):
             script = shlex.join(["timeout", "60", *arguments])
         result = self.run_script(script, CUDA_VISIBLE_DEVICES="")
         return "" if result.returncode == 0 or re.search("no NVIDIA (GPU|driver)", result.stderr) else result.stderr
+
+    def test_blocks_say_what_they_are(self):
+        for path in documents():
+            for fence in FENCE.findall(path.read_text(encoding="utf-8"))[::2]:
+                with self.subTest(path.relative_to(ROOT)):
+                    self.assertIn(fence, KNOWN_FENCES)
 
     def test_commands_exist(self):
         count = 0

@@ -1,8 +1,9 @@
-"""Every figure in the documents is a recorded one: of a CSV file in profiles/, as it stands there, rounded, or set in
-relation to that of the version before.
+"""Figures in the documents are recorded ones: of a CSV file in profiles/, as it stands there, rounded, or set in
+relation to that of the version before. Which file it may come from depends on what the section is about.
 
-Generated tables have checks of their own (tools/generate_readme_table.py, tools/profile.py) and are left out here. What
-is somebody else's figure stands in CITED, where the text says whose it is.
+A figure that no such file holds is found; one that stands for something else in them is not. Generated tables have
+checks of their own (tools/generate_readme_table.py, tools/profile.py) and are left out here. What is somebody else's
+figure stands in CITED, where the text says whose it is.
 """
 
 import csv
@@ -22,9 +23,13 @@ sys.modules[SPEC.name] = profile
 SPEC.loader.exec_module(profile)
 
 UNITS = ("TFLOP/s", "pJ", "GHz", "MHz", "GB", "MB", "KiB", "W", "%", "ms", "us")
-FIGURE = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)\s+(" + "|".join(map(re.escape, UNITS)) + r")(?!\w)")
-# A count, as the tables write it, and numbers with decimals but without a unit, as stalls are.
-PLAIN = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w.,]*\d)")
+NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
+# Of several numbers the last one has the unit: 33.0, 63.3 and 79.2 %.
+FIGURES = re.compile(rf"({NUMBER}(?:(?:,| and|, and| to| or)\s+{NUMBER})*)\s+(" + "|".join(map(re.escape, UNITS))
+                     + r")(?!\w)")
+# Counts as the tables write them, numbers with decimals but without a unit, as stalls are, and counts of something.
+PLAIN = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w.,]*\d)"
+                   r"|(?<![\w.,])(\d+)(?=\s+(?:registers|instructions|CTAs|SYNCS)\b)")
 SECTOR_BYTES = 32
 RESULTS = {"hopper": "ladder.csv", "ampere": "ampere.csv", "simt": "simt.csv"}
 # Columns of what matmul wrote: (unit that the documents write it in, the factor).
@@ -78,6 +83,7 @@ class Figures:
         """{metric: (value, kind)}"""
         kinds = {metric: kind for metric, (kind, _) in profile.FORMATS.items()}
         kinds.update({figure: "count" for figure in profile.SASS_OPCODES})
+        kinds.update({metric: "count" for metric in (profile.LOADS, profile.LOAD_WAVEFRONTS, profile.STORES)})
         kinds.update({profile.stall_metric(reason): "stall" for reason in profile.STALL_REASONS})
         figures = {}
         for metric, reading in readings.items():
@@ -135,13 +141,13 @@ class Records:
 def unknown_figures(text, figures, cited=(), plain=False):
     """The figures in a text that are neither recorded nor cited."""
     unknown = []
-    for match in FIGURE.finditer(text):
-        if not figures.has(match[1], match[2]) and (match[1], match[2]) not in cited:
-            unknown.append(f"{match[1]} {match[2]}")
+    for match in FIGURES.finditer(text):
+        for number in re.findall(NUMBER, match[1]):
+            if not figures.has(number, match[2]) and (number, match[2]) not in cited:
+                unknown.append(f"{number} {match[2]}")
     if plain:
-        for match in PLAIN.finditer(FIGURE.sub("", text)):
-            if not figures.has(match[1], None):
-                unknown.append(match[1])
+        numbers = (match[1] or match[2] for match in PLAIN.finditer(FIGURES.sub("", text)))
+        unknown += [number for number in numbers if not figures.has(number, None)]
     return unknown
 
 
@@ -181,23 +187,40 @@ class FiguresTest(unittest.TestCase):
                 figures = self.records.of(profile.HOPPER, (*versions, "0", "ceiling"))
                 self.assertEqual(unknown_figures(prose(section), figures, CITED), [])
 
-    def all_figures(self):
-        """Of all ladders, and of every other run in the folder."""
+    def of_ladder(self, ladder):
+        versions = dict.fromkeys(row["version"] for row in self.records.rows[ladder.name])
+        return self.records.of(ladder, list(versions))
+
+    @staticmethod
+    def of_files(*names):
         figures = Figures()
-        for ladder in profile.LADDERS:
-            versions = [row["version"] for row in self.records.rows[ladder.name]]
-            for unit, values in self.records.of(ladder, list(dict.fromkeys(versions))).values.items():
-                figures.values.setdefault(unit, []).extend(values)
-        for path in RECORDS.glob("*.csv"):
-            for row in read_rows(path):
+        for name in names:
+            for row in read_rows(RECORDS / name):
                 figures.add_row(row)
         return figures
 
-    def test_front_pages(self):
-        figures = self.all_figures()
-        for path, cited in ((ROOT / "README.md", CITED), (RECORDS / "README.md", CITED | PRINTED)):
-            with self.subTest(path.relative_to(ROOT)):
-                self.assertEqual(unknown_figures(prose(path.read_text(encoding="utf-8")), figures, cited), [])
+    def test_readme(self):
+        text = prose((ROOT / "README.md").read_text(encoding="utf-8"))
+        figures = self.of_ladder(profile.HOPPER)
+        self.assertEqual(unknown_figures(text.partition("## Limits")[0], figures, CITED), [])
+
+    def test_readme_of_the_records(self):
+        """Each section: the runs that it is about."""
+        hopper = self.of_ladder(profile.HOPPER)
+        reading = self.of_ladder(profile.HOPPER)
+        # Of simt.5's clock.
+        reading.add_profile(self.records.profiles["simt"]["simt.5"])
+        known = {"": hopper, "How to read the profiles": reading, "The ampere ladder": self.of_ladder(profile.AMPERE),
+                 "The library": self.of_files("library.csv"), "Off the tile grid": self.of_files("ragged.csv")}
+        text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))
+        sections = {section.partition("\n")[0] if i else "": section
+                    for i, section in enumerate(re.split("^## ", text, flags=re.MULTILINE))}
+        self.assertEqual(set(sections), set(known))
+        for title, section in sections.items():
+            with self.subTest(title):
+                # Versions of software are none of these.
+                section = re.sub(r"driver [\d.]+|CUTLASS [\d.]+x?|(?:ampere|simt)\.\d+", "", section)
+                self.assertEqual(unknown_figures(section, known[title], CITED | PRINTED, plain=True), [])
 
     def table(self, title):
         """The cells of the first table of that section of profiles/h200/README.md, below its head."""
@@ -245,9 +268,10 @@ class FiguresTest(unittest.TestCase):
         figures = self.records.of(profile.HOPPER, ("11", "10"))
         text = "813 TFLOP/s after 803 TFLOP/s, 1.6 % fewer cycles, 2,211,532, the pipe active for 93.5 %, stalls 8.08"
         self.assertEqual(unknown_figures(text, figures, plain=True), [])
-        for wrong in ("814 TFLOP/s", "55.5 %", "2,211,533", "1.07 us", "8.09"):
+        for text, wrong in (("It is 814 TFLOP/s.", "814 TFLOP/s"), ("55.5 and 93.5 %", "55.5 %"),
+                            ("2,211,533 cycles", "2,211,533"), ("1.07 us", "1.07 us"), ("8.09 after 8.10", "8.09"), ("169 registers", "169")):
             with self.subTest(wrong):
-                self.assertEqual(unknown_figures(f"It is {wrong}.", figures, plain=True), [wrong])
+                self.assertEqual(unknown_figures(text, figures, plain=True), [wrong])
 
 
 if __name__ == "__main__":

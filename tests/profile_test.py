@@ -194,11 +194,11 @@ EXPECTED_ROWS = """\
 | threads per CTA | 384 |
 | CTAs that an SM has room for | 1 |
 | occupancy: warps active, of what an SM can hold | 18.0 % |
-| average warps stalled per issue: long_scoreboard | 12.75 |
-| average warps stalled per issue: wait | 2.00 |
-| average warps stalled per issue: gmma | 1.50 |
-| average warps stalled per issue: math_pipe_throttle | 0.30 |
-| average warps stalled per issue: barrier | 0.25 |
+| stalled warp-cycles per instruction issued: long_scoreboard | 12.75 |
+| stalled warp-cycles per instruction issued: wait | 2.00 |
+| stalled warp-cycles per instruction issued: gmma | 1.50 |
+| stalled warp-cycles per instruction issued: math_pipe_throttle | 0.30 |
+| stalled warp-cycles per instruction issued: barrier | 0.25 |
 """
 
 AMPERE_ROWS = """\
@@ -228,9 +228,9 @@ AMPERE_ROWS = """\
 | threads per CTA | 384 |
 | CTAs that an SM has room for | 1 |
 | occupancy: warps active, of what an SM can hold | 18.0 % |
-| average warps stalled per issue: long_scoreboard | 12.75 |
-| average warps stalled per issue: wait | 2.00 |
-| average warps stalled per issue: math_pipe_throttle | 0.30 |
+| stalled warp-cycles per instruction issued: long_scoreboard | 12.75 |
+| stalled warp-cycles per instruction issued: wait | 2.00 |
+| stalled warp-cycles per instruction issued: math_pipe_throttle | 0.30 |
 """
 
 MEASURED_ROWS = """\
@@ -261,7 +261,7 @@ beside it, which name driver, date and commands too.
 time under ncu | SM clock | SM cycles | tensor pipe active | issue slots used | read from DRAM | read from L2 | \
 registers per thread | dynamic shared memory | warps active | bank conflicts of ldmatrix, by instruction | \
 bank conflicts of loads, arbitration included | bank conflicts of cp.async, by instruction | \
-bank conflicts of stores, by instruction | largest stall reason, average warps stalled per issue | commit |
+bank conflicts of stores, by instruction | largest stall reason, stalled warp-cycles per instruction issued | commit |
 | --- | ---: | ---: | ---: | ---: | \
 ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |
 | [ampere.3 mma_sync](ampere3.md) | 764 TFLOP/s | 641 TFLOP/s | 699 W | 1.090 pJ/FLOP | \
@@ -295,7 +295,7 @@ beside it, which name driver, date and commands too.
 | version | burst | sustained | power, sustained | energy, sustained | \
 time under ncu | SM clock | SM cycles | tensor pipe active | read from DRAM | read from L2 | \
 delivered from L2 to the SMs | registers per thread | dynamic shared memory | \
-bank conflicts of stores, by instruction | largest stall reason, average warps stalled per issue | commit |
+bank conflicts of stores, by instruction | largest stall reason, stalled warp-cycles per instruction issued | commit |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |
 """
 
@@ -414,6 +414,12 @@ class ProfileTest(unittest.TestCase):
         again, _ = self.profile_readings({**base_readings(), profile.TIME: ("ns", "1,600,000")})
         self.assertIn("at commit 0123abcdef.\n\n" + section + "## Measured\n", again)
         self.assertEqual(again.replace(section, "").replace("1.600 ms", "1.500 ms").replace("687 T", "733 T"), markdown)
+
+    def test_what_somebody_wrote_at_the_end_stays(self):
+        markdown, _ = self.profile_readings(base_readings())
+        (self.out / "v07.md").write_text(markdown + "\n## What changed\n\nMuch.\n", encoding="utf-8")
+        again, _ = self.profile_readings(base_readings())
+        self.assertIn("at commit 0123abcdef.\n\n## What changed\n\nMuch.\n\n## Measured\n", again)
 
     # --- Outside of ncu ---
 
@@ -551,6 +557,12 @@ class ProfileTest(unittest.TestCase):
             "--clock-control", "none", "--profile-from-start", "off", "-k", "regex:gemm_kernel", "--launch-count", "1",
             "--set", "full", "--import-source", "yes", "--force-overwrite", "--export", str(report),
             str(self.bin / "matmul"), "7", "--profile", "--shape", "4096x256x64", "--mode", "sustained", "--no-verify"])
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run([sys.executable, str(TOOL), "--matmul", str(self.bin / "matmul"), "--out", "here",
+                                     "--report", "7"], cwd=folder, capture_output=True, text=True, check=False,
+                                    env={**os.environ, "PATH": str(self.bin)})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertTrue((pathlib.Path(folder) / "here" / "v07.ncu-rep").is_file())
         ignored = (TOOL.parent.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
         self.assertIn("*.ncu-rep", ignored)
 
@@ -634,12 +646,12 @@ class ProfileTest(unittest.TestCase):
         for rank, reason in enumerate(profile.STALL_REASONS):
             readings[profile.stall_metric(reason)] = ("inst", "0.004" if rank else "n/a")
         markdown, _ = self.profile_readings(readings)
-        self.assertEqual(markdown.count("average warps stalled per issue"), 3)
+        self.assertEqual(markdown.count("stalled warp-cycles per instruction issued"), 3)
 
     def test_no_stall_reason_at_all(self):
         readings = {metric: reading for metric, reading in base_readings().items() if "stalled" not in metric}
         markdown, _ = self.profile_readings(readings)
-        self.assertIn("| average warps stalled per issue | n/a |", markdown)
+        self.assertIn("| stalled warp-cycles per instruction issued | n/a |", markdown)
 
     def test_lines_between_and_after_the_rows(self):
         header, units, launch = ncu_csv(base_readings()).splitlines()

@@ -165,12 +165,12 @@ def library_lines(by_shape):
             cells += [microseconds(best), microseconds(by_mode[mode][BASELINE]), percent(best["percent_of_cublas"])]
             percents[mode].append(float(best["percent_of_cublas"]))
         lines.append(markdown_line(cells))
-    means = [markdown_line(["% of cuBLAS", *modes]), markdown_line(["---"] + ["---:"] * len(modes)),
-             mean_line("geometric mean (minimum)", [percents[mode] for mode in modes])]
+    means = [mean_line(f"all {len(by_shape)} shapes", [percents[mode] for mode in modes])]
     common = [[value for value in percents[mode] if value <= UNCOMMON_PERCENT] for mode in modes]
     if all(common) and any(len(of_mode) < len(by_shape) for of_mode in common):
-        means.append(mean_line(f"without those above {UNCOMMON_PERCENT} %", common))
-    return [*means, "", header_sentence(rows[0], operands), "",
+        means.insert(0, mean_line(f"without those above {UNCOMMON_PERCENT} %", common))
+    title = "% of cuBLAS, geometric mean (minimum)"
+    return [markdown_line([title, *modes]), markdown_line(["---"] + ["---:"] * len(modes)), *means, "", header_sentence(rows[0], operands), "",
             f"<details><summary>All {len(by_shape)} shapes</summary>", "", *lines, "", "</details>"]
 
 

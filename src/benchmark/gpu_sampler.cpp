@@ -94,22 +94,29 @@ Status GpuSampler::replay(const Contestant& contestant, int replays) {
   return {};
 }
 
-Status GpuSampler::add(const Launch& launch) {
+Status GpuSampler::time_launch(const Launch& launch, double* ms) {
   HG_RETURN_IF_ERROR(create_events());
   double elapsed_ms = 0;
-  // The first launch also pays for loading the kernel; it only says how many make a meaningful second look.
   HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, 1); }, 1, &elapsed_ms));
   constexpr int kMostToTime = 64;
   const int count = times_to_fill(kGraphMs, elapsed_ms, kMostToTime);
   HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, count); }, count, &elapsed_ms));
+  *ms = elapsed_ms / count;
+  return {};
+}
+
+Status GpuSampler::add(const Launch& launch) {
+  double ms_per_launch = 0;
+  HG_RETURN_IF_ERROR(time_launch(launch, &ms_per_launch));
   Contestant contestant{.graph = nullptr,
-                        .launches = launches_per_graph(elapsed_ms / count, static_cast<int>(sets_.size())),
+                        .launches = launches_per_graph(ms_per_launch, static_cast<int>(sets_.size())),
                         .graph_ms = 0};
   HG_RETURN_IF_ERROR(capture(launch, contestant.launches, &contestant.graph));
   contestants_.push_back(contestant);
   // Where the host was slower than the GPU, the graph is shorter than asked for: samples replay it more
   // often. The first replay also pays for bringing the graph to the GPU.
   const auto replay_once = [&] { return replay(contestant, 1); };
+  double elapsed_ms = 0;
   HG_RETURN_IF_ERROR(time(replay_once, contestant.launches, &elapsed_ms));
   return time(replay_once, contestant.launches, &contestants_.back().graph_ms);
 }
@@ -140,18 +147,16 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
 }
 
 Status GpuSampler::profile(const Launch& launch, Mode mode) {
-  HG_RETURN_IF_ERROR(create_events());
-  double elapsed_ms = 0;
-  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, 1); }, 1, &elapsed_ms));
+  double ms = 0;
+  HG_RETURN_IF_ERROR(time_launch(launch, &ms));
   const SampleTiming timing = sample_timing(mode);
-  const int warm_up = times_to_fill(timing.warm_up_ms, elapsed_ms, kMaxLaunchesPerGraph);
+  const int warm_up = times_to_fill(timing.warm_up_ms, ms, kMaxLaunchesPerGraph);
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
-  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, warm_up, 1); }, warm_up, &elapsed_ms));
+  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, warm_up); }, warm_up, &ms));
   HG_RETURN_IF_CUDA_ERROR(cudaProfilerStart());
-  const Status marked = time([&] { return launch_over_sets(launch, 1, 1 + warm_up); }, 1, &elapsed_ms);
-  // Whatever came of it, what follows is not to be profiled.
-  HG_RETURN_IF_CUDA_ERROR(cudaProfilerStop());
-  return marked;
+  // An error of the launch says more than what follows it, and after a hang nothing may wait for the GPU.
+  HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, 1, warm_up); }, 1, &ms));
+  return cuda_status(cudaProfilerStop(), "cudaProfilerStop");
 }
 
 }  // namespace hopper_gemm

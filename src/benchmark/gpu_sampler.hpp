@@ -61,6 +61,8 @@ class GpuSampler : public Sampler {
   /// Calls `enqueue` between two events, waits, and says how far apart on the GPU they were. `launches`: what
   /// the stream then holds, for the watchdog.
   Status time(const std::function<Status()>& enqueue, double launches, double* elapsed_ms);
+  /// Milliseconds of one launch: that of a second look, since the first launch also pays for loading the kernel.
+  Status time_launch(const Launch& launch, double* ms);
   Status capture(const Launch& launch, int count, cudaGraphExec_t* graph);
   /// `count` launches, each on the set after the one before, from number `first` on.
   Status launch_over_sets(const Launch& launch, int count, int first = 0);

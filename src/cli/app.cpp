@@ -426,7 +426,9 @@ class Run {
       out_ << table_titles() << '\n';
       print(rows);
       rows_ = std::move(rows);
-      return {};
+      if (any_kernel_failed()) return {};
+      return unsupported(fmt::format("no launch of version {} could be marked at {}: {}", version,
+                                     to_string(group.problem.shape), rows_.front().note));
     }
     const SessionContestant& contestant = session.contestants()[*marked];
     HG_RETURN_IF_ERROR(session.profile(*marked, options_.modes.front()));
