@@ -18,7 +18,7 @@ constexpr std::int64_t kL2Bytes = 60 << 20;
 std::int64_t set_bytes(const BufferPlan& plan) { return plan.a_bytes + plan.b_bytes + plan.d_bytes; }
 
 TEST(OperandBuffers, LargeShapesHaveOneSet) {
-  const BufferPlan plan = plan_operand_buffers({8192, 8192, 8192}, kL2Bytes);
+  const BufferPlan plan = plan_operand_buffers({{8192, 8192, 8192}}, kL2Bytes);
   EXPECT_EQ(plan.sets, 1);
   EXPECT_EQ(plan.total_bytes, std::int64_t{3} * 8192 * 8192 * 2);
 }
@@ -36,15 +36,15 @@ TEST(OperandBuffers, SmallShapesRotateOverThreeTimesTheL2) {
 }
 
 TEST(OperandBuffers, TinyShapesRotateOverAsManySetsAsAGraphHolds) {
-  const BufferPlan plan = plan_operand_buffers({1, 8, 8}, kL2Bytes);
+  const BufferPlan plan = plan_operand_buffers({{1, 8, 8}}, kL2Bytes);
   EXPECT_EQ(plan.sets, kMaxLaunchesPerGraph);
   EXPECT_EQ(plan.total_bytes, plan.sets * set_bytes(plan));
 }
 
 TEST(OperandBuffers, OneSetExactlyAtThreeTimesTheL2) {
-  const std::int64_t bytes = set_bytes(plan_operand_buffers({512, 512, 512}, 0));
-  EXPECT_EQ(plan_operand_buffers({512, 512, 512}, bytes / 3).sets, 1);
-  EXPECT_EQ(plan_operand_buffers({512, 512, 512}, bytes / 3 + 1).sets, 2);
+  const std::int64_t bytes = set_bytes(plan_operand_buffers({{512, 512, 512}}, 0));
+  EXPECT_EQ(plan_operand_buffers({{512, 512, 512}}, bytes / 3).sets, 1);
+  EXPECT_EQ(plan_operand_buffers({{512, 512, 512}}, bytes / 3 + 1).sets, 2);
 }
 
 TEST(OperandBuffers, EveryCopyHoldsItsRowsAndStartsOn256Bytes) {
@@ -60,7 +60,7 @@ TEST(OperandBuffers, EveryCopyHoldsItsRowsAndStartsOn256Bytes) {
 
 TEST(OperandBuffers, BytesBeyondTheTypeSaturate) {
   constexpr int kMost = std::numeric_limits<int>::max();
-  EXPECT_EQ(required_bytes({kMost, kMost, kMost}, kL2Bytes), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(required_bytes({{kMost, kMost, kMost}}, kL2Bytes), std::numeric_limits<std::int64_t>::max());
 }
 
 class CheckMemory : public ::testing::Test {

@@ -33,7 +33,7 @@ TEST(CudaPlatform, CountsOperandsWorkspacesAndVerification) {
 
 TEST(CudaPlatform, CountingBytesDoesNotOverflow) {
   constexpr int kMost = std::numeric_limits<int>::max();
-  EXPECT_EQ(CudaPlatform().required_bytes({kMost, kMost, kMost}, kL2Bytes, true),
+  EXPECT_EQ(CudaPlatform().required_bytes({{kMost, kMost, kMost}}, kL2Bytes, true),
             std::numeric_limits<std::int64_t>::max());
 }
 

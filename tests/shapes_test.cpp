@@ -69,12 +69,12 @@ TEST(Shapes, SizeWithSeveralExtentsPointsToShape) {
 }
 
 TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {
-  const LeadingDimensions ld = make_leading_dimensions({17, 8193, 60});
+  const LeadingDimensions ld = make_leading_dimensions({{17, 8193, 60}});
   EXPECT_EQ(ld.a, 64);
   EXPECT_EQ(ld.b, 64);
   EXPECT_EQ(ld.d, 8200);
-  EXPECT_EQ(make_leading_dimensions({1, 8, 4096}).a, 4096);
-  EXPECT_EQ(make_leading_dimensions({1, std::numeric_limits<int>::max(), 8}).d, std::int64_t{1} << 31);
+  EXPECT_EQ(make_leading_dimensions({{1, 8, 4096}}).a, 4096);
+  EXPECT_EQ(make_leading_dimensions({{1, std::numeric_limits<int>::max(), 8}}).d, std::int64_t{1} << 31);
 }
 
 TEST(Shapes, SuitesHoldWhatEveryKernelTakes) {

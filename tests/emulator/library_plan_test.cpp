@@ -25,8 +25,6 @@ namespace {
 
 using library::OperandMajor;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 using testing::StartsWith;
 
 // The same for all: back ends remember what a GPU is able to do.
