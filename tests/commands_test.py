@@ -17,7 +17,8 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from documents import ROOT, documents
+
 MATMUL, NVCC, COMPILER, *INCLUDES = sys.argv[1:]
 
 BLOCK = re.compile(r"^ *```(\w+)( runnable)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -36,17 +37,14 @@ int run(int m, int n, int k, const void* a, const void* b, const void* bias, voi
 """
 
 
-def documents():
-    """The Markdown files that are the project's own, but not the profiles: these say what was typed, then."""
-    found = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT,
-                           capture_output=True, text=True, check=False).stdout.splitlines()
-    paths = [ROOT / name for name in found] or ROOT.rglob("*.md")
-    return [path for path in paths if not {"build", ".deps", "profiles"} & set(path.relative_to(ROOT).parts)]
+def instructions():
+    """The documents that tell readers what to type: profiles say what was typed, then."""
+    return [path for path in documents() if "profiles" not in path.relative_to(ROOT).parts]
 
 
 def blocks(language, runnable):
     """(where, text) of each block of that language."""
-    for path in documents():
+    for path in instructions():
         text = path.read_text(encoding="utf-8")
         for match in BLOCK.finditer(text):
             if match[1] == language and bool(match[2]) == runnable:
@@ -121,7 +119,7 @@ class CommandsTest(unittest.TestCase):
         return "" if result.returncode == 0 or re.search("no NVIDIA (GPU|driver)", result.stderr) else result.stderr
 
     def test_blocks_say_what_they_are(self):
-        for path in documents():
+        for path in instructions():
             for fence in FENCE.findall(path.read_text(encoding="utf-8"))[::2]:
                 with self.subTest(path.relative_to(ROOT)):
                     self.assertIn(fence, KNOWN_FENCES)

@@ -6,14 +6,13 @@ it: all of them must stand in these lines. That a line moved is then a failure, 
 """
 
 import csv
-import pathlib
 import re
 import sys
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = sorted(path for path in ROOT.rglob("*.md")
-               if not {"build", ".deps", ".git"} & set(path.relative_to(ROOT).parts))
+from documents import ROOT, documents
+
+PAGES = documents()
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)(?:\s+\(((?:`[^`]+`(?:, )?)+)\))?")
 LINES = re.compile(r"L(\d+)(?:-L(\d+))?")

@@ -7,20 +7,18 @@ figure stands in CITED, where the text says whose it is.
 """
 
 import csv
-import importlib.util
-import pathlib
 import re
 import statistics
 import sys
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RECORDS = ROOT / "profiles" / "h200"
+from documents import ROOT
 
-SPEC = importlib.util.spec_from_file_location("hopper_gemm_profile", ROOT / "tools" / "profile.py")
-profile = importlib.util.module_from_spec(SPEC)
-sys.modules[SPEC.name] = profile
-SPEC.loader.exec_module(profile)
+sys.path.insert(0, str(ROOT / "tools"))
+import ladder_results  # noqa: E402
+import profile  # noqa: E402  tools/profile.py, not the standard library's
+
+RECORDS = ladder_results.DEFAULT_FOLDER
 
 UNITS = ("TFLOP/s", "pJ", "GHz", "MHz", "GB", "MB", "KiB", "W", "%", "ms", "us")
 NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
@@ -31,7 +29,6 @@ FIGURES = re.compile(rf"({NUMBER}(?:(?:,| and|, and| to| or)\s+{NUMBER})*)\s+(" 
 PLAIN = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w.,]*\d)"
                    r"|(?<![\w.,])(\d+)(?=\s+(?:registers|instructions|CTAs|SYNCS)\b)")
 SECTOR_BYTES = 32
-RESULTS = {"hopper": "ladder.csv", "ampere": "ampere.csv", "simt": "simt.csv"}
 # Columns of what matmul wrote: (unit that the documents write it in, the factor).
 COLUMNS = {"tflops": (("TFLOP/s", 1),), "percent_of_cublas": (("%", 1),), "watts": (("W", 1),),
            "pj_per_flop": (("pJ", 1),), "sm_clock_mhz": (("MHz", 1), ("GHz", 1e-3)),
@@ -114,7 +111,7 @@ class Records:
         self.profiles = {ladder.name: {origin["version"]: readings
                                        for origin, readings in profile.read_profiles(RECORDS, ladder)}
                          for ladder in profile.LADDERS}
-        self.rows = {name: read_rows(RECORDS / file) for name, file in RESULTS.items()}
+        self.rows = {ladder.name: read_rows(RECORDS / ladder.file) for ladder in ladder_results.LADDERS}
 
     def of(self, ladder, versions):
         """The figures of these versions of a ladder, at all shapes, and their steps from the ones before."""

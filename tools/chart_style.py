@@ -9,6 +9,7 @@ import dataclasses
 import io
 import math
 import pathlib
+import sys
 
 BACKGROUND = "#ffffff"
 INK = "#1f2328"
@@ -218,3 +219,16 @@ def write_along(axes, start, end, text):
     middle = axes.transData.inverted().transform(((x0 + x1) / 2, (y0 + y1) / 2))
     axes.annotate(text, middle, rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)), rotation_mode="anchor",
                   xytext=(-3, 4), textcoords="offset points", ha="center", va="bottom")
+
+
+def exit_status_of(program, draw, *errors):
+    """Calls draw(), and says what went wrong, where that is one of `errors` or a file: the program's exit status."""
+    try:
+        draw()
+    except ImportError as error:
+        print(f"{program}: a picture needs matplotlib ({error}); ./dev plots installs it", file=sys.stderr)
+        return 2
+    except (OSError, *errors) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -17,6 +17,7 @@ import argparse
 import pathlib
 import sys
 
+import chart_style
 import ladder_results
 import plot_ladder
 import plot_measurements
@@ -64,18 +65,14 @@ def main():
     parser.add_argument("--images", type=pathlib.Path, default=DEFAULT_IMAGES,
                         help="the folder of diagrams.json (default: docs/images)")
     arguments = parser.parse_args()
-    try:
-        folders = {"profiles": arguments.profiles, "images": arguments.images}
+    folders = {"profiles": arguments.profiles, "images": arguments.images}
+
+    def draw_pictures():
         for path, (what, draw) in read_pictures(arguments.pictures, folders).items():
             draw(what, path)
             print(path)
-    except ImportError as error:
-        print(f"plot.py: a picture needs matplotlib ({error}); ./dev plots installs it", file=sys.stderr)
-        return 2
-    except (OSError, ResultsError) as error:
-        print(f"plot.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+
+    return chart_style.exit_status_of("plot.py", draw_pictures, ResultsError)
 
 
 if __name__ == "__main__":

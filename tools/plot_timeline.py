@@ -3,14 +3,14 @@
 stores.
 
     build/release/matmul 11 --device emulator --shape 512x256x512 --seed 3 --trace t.json
-    tools/plot_timeline.py t.json pipeline.svg [--cta 0] [--blocks 0-7] [--axis order|steps] [--title TEXT]
+    ./dev plots timeline t.json pipeline.svg [--cta 0] [--blocks 0-7] [--axis order|steps] [--title TEXT]
 
 It takes traces of kernels with a ring of full and empty barriers: versions 3 to 11 of the Hopper ladder. K blocks are
 counted through all tiles of the CTA; --blocks chooses those that the picture spans. The trace counts steps of the
 emulator's scheduler, which picks at random who goes on next. How many steps something takes says nothing about a GPU,
 so that the axis gives each thing that begins or ends the same room: the picture shows what happened before what, and
 what went on at the same time. `--axis steps` shows the steps. The same trace gives the same file with the same
-matplotlib, the one that `./dev plots` installs in .deps/plots-python*, where PYTHONPATH must lead to.
+matplotlib, the one that `./dev plots` installs.
 """
 
 import argparse
@@ -20,6 +20,8 @@ import json
 import pathlib
 import re
 import sys
+
+import chart_style
 
 BARRIER_BYTES = 8
 
@@ -324,18 +326,14 @@ def main():
     parser.add_argument("--axis", choices=("order", "steps"), default="order", help="what it counts (default: order)")
     parser.add_argument("--title", default="", help="what stands above it (default: the CTA)")
     arguments = parser.parse_args()
-    try:
+
+    def draw_timeline():
         timeline = timeline_of(read_events(arguments.trace, arguments.cta))
         draw(timeline, window_of(timeline, arguments.blocks), arguments.axis, arguments.title or f"CTA {arguments.cta}",
              arguments.svg)
         print(arguments.svg)
-    except ImportError as error:
-        print(f"plot_timeline.py: a picture needs matplotlib ({error}); ./dev plots installs it", file=sys.stderr)
-        return 2
-    except (OSError, TraceError) as error:
-        print(f"plot_timeline.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+
+    return chart_style.exit_status_of("plot_timeline.py", draw_timeline, TraceError)
 
 
 if __name__ == "__main__":

@@ -357,12 +357,12 @@ def measure_command(matmul, versions, shape):
     return [matmul, *versions, "--shape", shape_text(shape), "--mode", "both", "--rounds", "5"]
 
 
-def measure(matmul, versions, shape):
-    """{version: {figure of MEASURED: (unit, text)}}"""
+def measure(command, versions):
+    """{version: {figure of MEASURED: (unit, text)}}, by a measure_command() of these versions."""
     print(f"profile.py: measuring {', '.join(versions)}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "measured.csv"
-        result = run([*measure_command(matmul, versions, shape), "--csv", str(path)])
+        result = run([*command, "--csv", str(path)])
         if result.returncode or not path.is_file():
             raise failed(f"matmul failed to measure (exit status {result.returncode}); its last lines:"
                          + last_lines(result.stdout))
@@ -1073,10 +1073,10 @@ def profile_all(arguments):
 
 
 def profile_ladder(ladder, versions, names, shape, tools, report, out):
-    measured = measure(tools.matmul, versions, shape)
+    command = measure_command(tools.matmul, versions, shape)
+    measured = measure(command, versions)
     for version in versions:
-        profile_version(version, names[version], shape, tools, measure_command(tools.matmul, versions, shape),
-                        measured[version], out)
+        profile_version(version, names[version], shape, tools, command, measured[version], out)
         if report:
             write_report(version, names[version], shape, tools, out)
     write_overview(out, ladder, read_profiles(out, ladder))
