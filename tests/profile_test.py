@@ -185,6 +185,7 @@ EXPECTED_ROWS = """\
 | written to DRAM | 0.13 GB |
 | read from L2 (sectors of 32 bytes) | 14.40 GB |
 | delivered from L2 to the SMs | 12.90 GB |
+| the least to deliver, by tiles of 256x256 | 8.59 GB |
 | L2 hit rate | 63.3 % |
 | bank conflicts of stores to shared memory, arbitration included | 1,234,567 |
 | bank conflicts of the same, by instruction | 7,344,353 |
@@ -214,6 +215,7 @@ AMPERE_ROWS = """\
 | written to DRAM | 0.13 GB |
 | read from L2 (sectors of 32 bytes) | 14.40 GB |
 | delivered from L2 to the SMs | 12.90 GB |
+| the least to deliver, by tiles of 256x256 | 1.07 GB |
 | L2 hit rate | 63.3 % |
 | ldmatrix, instructions | 33,554,432 |
 | bank conflicts of ldmatrix, by instruction | 100,663,296 |
@@ -280,6 +282,7 @@ SIMT_LINES = """\
 | written to DRAM | 0.13 GB |
 | read from L2 (sectors of 32 bytes) | 14.40 GB |
 | delivered from L2 to the SMs | 12.90 GB |
+| the least to deliver, by tiles of 256x256 | 2.15 GB |
 | L2 hit rate | 63.3 % |
 | sectors of 32 bytes that a load from global memory touches | 16.5 |
 | bank conflicts of loads from shared memory, arbitration included | 12,345 |

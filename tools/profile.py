@@ -130,6 +130,10 @@ THREAD_METRICS = (
 AMPERE_METRICS = (TENSOR_PIPE, HMMA_PIPE, LDMATRIX_LOADS, LDMATRIX_BANK_CONFLICTS, *THREAD_METRICS)
 SIMT_METRICS = (FMA_PIPE, SECTORS_PER_LOAD, *THREAD_METRICS)
 
+# Accumulators of 4 bytes of a square tile of this side are all that an SM's registers hold (256 KiB). A larger tile would
+# need less of A and B for each product, so that tiles of this one give the least that can be delivered to the SMs.
+LARGEST_TILE = 256
+
 # What matmul measures outside of ncu: (mode, column of its CSV, unit).
 BURST_SPEED = "matmul__burst_speed"
 BURST_OF_CUBLAS = "matmul__burst_speed_of_cublas"
@@ -678,6 +682,8 @@ def traffic_rows(readings, shape, element_bytes):
         ("written to DRAM", cell(readings, DRAM_WRITTEN)),
         ("read from L2 (sectors of 32 bytes)", cell(readings, L2_SECTORS_READ)),
         ("delivered from L2 to the SMs", cell(readings, L2_TO_SM)),
+        (f"the least to deliver, by tiles of {LARGEST_TILE}x{LARGEST_TILE}",
+         bytes_text(element_bytes * 2 * m * n * k / LARGEST_TILE)),
         ("L2 hit rate", cell(readings, L2_HIT_RATE)),
     ]
 
