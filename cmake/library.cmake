@@ -34,7 +34,8 @@ add_library(hopper_gemm_library_wgmma OBJECT
   src/library/wgmma_choice.cpp
   src/library/wgmma_instances_large.cu
   src/library/wgmma_instances_small.cu
-  src/library/wgmma_tuned.cpp)
+  src/library/wgmma_tuned.cpp
+  src/library/wide_gemm.cu)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)
 hg_guard_ptxas(hopper_gemm_library_wgmma)
 hg_watch_waits(hopper_gemm_library_wgmma)

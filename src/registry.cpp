@@ -95,6 +95,14 @@ constexpr std::array kKernels = {
                v10::can_implement, v10::launch},
     KernelInfo{"11", "stmatrix", "stmatrix into swizzled staging: no bank conflicts in the epilogue", kHopper,
                v11::can_implement, v11::launch},
+    KernelInfo{"12", "uniform", "every lane reads the tile queue: descriptors in uniform registers", kHopper,
+               v12::can_implement, v12::launch},
+    KernelInfo{"13", "wide_tiles", "256x192 tiles move 22 % fewer bytes; SMs of a GPC ask for the same B",
+               kHopper, v13::can_implement, v13::launch},
+    KernelInfo{"14", "even_columns", "the last columns in narrower tiles, so that the last wave is full",
+               kHopper, v14::can_implement, v14::launch},
+    KernelInfo{"15", "half_epilogue", "one half of a tile is stored while the other multiplies", kHopper,
+               v15::can_implement, v15::launch},
 
     KernelInfo{"ampere.1", "wmma",
                "tensor cores through nvcuda::wmma, tiles through registers to shared memory", kAmpere,
@@ -133,7 +141,7 @@ constexpr std::array kKernels = {
                best::can_implement, best::launch, &kLibraryConfigs, best::choose},
 };
 
-constexpr std::size_t kHopperVersions = 11;
+constexpr std::size_t kHopperVersions = 15;
 constexpr std::size_t kAmpereVersions = 6;
 constexpr std::size_t kSimtVersions = 8;
 

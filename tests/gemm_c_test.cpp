@@ -79,7 +79,7 @@ TEST_F(GemmC, StartsFromTheDefaultsOfCpp) {
   const hgemm_options_t options = initial_options();
   EXPECT_EQ(options.struct_bytes, sizeof options);
   EXPECT_EQ(options.config, nullptr);
-  EXPECT_EQ(options.programmatic_dependent_launch, 0);
+  EXPECT_EQ(options.programmatic_dependent_launch != 0, GemmOptions().programmatic_dependent_launch);
   EXPECT_EQ(options.workspace_limit_bytes, GemmOptions().workspace_limit_bytes);
   const hgemm_operands_t operands = initial_operands();
   EXPECT_EQ(operands.struct_bytes, sizeof operands);
@@ -110,7 +110,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   descriptor.activation = HGEMM_ACTIVATION_SILU;
   hgemm_options_t options = HGEMM_OPTIONS_INIT;
   options.config = "wgmma_fake";
-  options.programmatic_dependent_launch = 1;
+  options.programmatic_dependent_launch = 0;
   options.workspace_limit_bytes = 100;
   fake_wgmma.workspace_bytes = 64;
   hgemm_plan_t* plan = nullptr;
@@ -127,7 +127,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   hgemm_plan_destroy(plan);
 
   const Problem& problem = fake_wgmma.prepared.at(0);
-  EXPECT_TRUE(problem.programmatic_dependent_launch);
+  EXPECT_FALSE(problem.programmatic_dependent_launch);
   EXPECT_EQ(problem.workspace_limit_bytes, 100U);
   EXPECT_EQ(problem.alignments.a, 2);
   EXPECT_EQ(problem.alignments.b, 4);

@@ -417,9 +417,9 @@ TEST_F(GemmPlanTest, FillsInPackedStrides) {
   gemm.output_type = DataType::Float32;
   gemm.bias_type = DataType::Float16;
   gemm.activation = Activation::Gelu;
-  ASSERT_TRUE(create(gemm, {.config = {}, .programmatic_dependent_launch = true}).ok());
+  ASSERT_TRUE(create(gemm, {.config = {}, .programmatic_dependent_launch = false}).ok());
   const Problem& problem = fake_wgmma.prepared.at(0);
-  EXPECT_TRUE(problem.programmatic_dependent_launch);
+  EXPECT_FALSE(problem.programmatic_dependent_launch);
   EXPECT_EQ(problem.args.batch_count, 3);
   EXPECT_EQ(problem.args.input_type, DataType::Float16);
   EXPECT_EQ(problem.args.b.leading_dimension, 10);

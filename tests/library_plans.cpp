@@ -37,7 +37,7 @@ std::string test_name(const PlanCase& plan_case) {
   if (plan_case.description.a_transposed) name += "_at";
   if (plan_case.description.b_transposed) name += "_bt";
   if (!plan_case.options.config.empty()) name += "_by_" + plan_case.options.config;
-  if (plan_case.options.programmatic_dependent_launch) name += "_pdl";
+  if (!plan_case.options.programmatic_dependent_launch) name += "_serial";
   if (plan_case.options.workspace_limit_bytes != 0) name += "_with_a_workspace";
   return name;
 }

@@ -122,7 +122,7 @@ class Plan:
 
     def __init__(self, m, n, k, *, batch_count=1, input_type="bf16", output_type="bf16", a=None, b=None, c=None, d=None,
                  bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", config="",
-                 programmatic_dependent_launch=False, workspace_limit_bytes=0):
+                 programmatic_dependent_launch=True, workspace_limit_bytes=0):
         def layout(order="row_major", transposed=False, leading_dimension=PACKED, batch_stride=PACKED, alignment_bytes=16):
             return MatrixLayout(LAYOUTS.index(order), transposed, leading_dimension, batch_stride, alignment_bytes)
 

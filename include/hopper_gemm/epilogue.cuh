@@ -100,4 +100,24 @@ __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, p
   }
 }
 
+/// Stores [16, 64] elements of T, of 16 bits, that stage_fragment_swizzled() has put into shared memory to row-major D,
+/// element by element: where TMA must not, since it writes whole 16-byte chunks. row, column: where they begin in D;
+/// elements outside [shape.m, shape.n] are not written. Threads: the whole warp, which has seen the staging.
+template <typename T>
+__device__ __forceinline__ void store_staged_fragment(const T* staging, T* d, cuda::std::int64_t ldd, int row,
+                                                      int column, GemmShape shape, int lane) {
+  constexpr int kRows = 16;
+  constexpr int kColumns = 64;
+  constexpr int kChunk = 16 / int{sizeof(T)};
+#pragma unroll 1
+  for (int element = lane; element < kRows * kColumns; element += kWarpThreads) {
+    const int staged_row = element / kColumns;
+    const int staged_column = element % kColumns;
+    if (row + staged_row >= shape.m || column + staged_column >= shape.n) continue;
+    const int swizzled_chunk = staged_column / kChunk ^ staged_row % 8;
+    d[(row + staged_row) * ldd + column + staged_column] =
+        staging[staged_row * kColumns + swizzled_chunk * kChunk + staged_column % kChunk];
+  }
+}
+
 }  // namespace hopper_gemm

@@ -119,9 +119,9 @@ typedef struct hgemm_operands {
         HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE                                                           \
   }
 
-/// The configuration that the library chooses, without a workspace.
+/// The configuration that the library chooses, programmatic dependent launch where it helps, without a workspace.
 #define HGEMM_OPTIONS_INIT \
-  { sizeof(hgemm_options_t), NULL, 0, 0 }
+  { sizeof(hgemm_options_t), NULL, 1, 0 }
 
 /// Null, with alpha 1 and beta 0.
 #define HGEMM_OPERANDS_INIT \

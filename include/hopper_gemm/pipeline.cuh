@@ -36,9 +36,9 @@ struct Pipeline {
     }
   }
 
-  /// Waits until the stage is empty and announces the bytes that are about to come. Returns the barrier for
-  /// the copies to complete on. Threads: one of each CTA.
-  __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state) {
+  /// Waits until the stage is empty and announces the bytes that are about to come, kStageBytes at most. Returns
+  /// the barrier for the copies to complete on. Threads: one of each CTA.
+  __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state, int bytes = kStageBytes) {
     const cuda::std::uint32_t parity = state.phase ^ 1;
     if constexpr (kClusterSize == 1) {
       watched_wait(empty(state.stage), parity, "producer", state.stage);
@@ -46,7 +46,7 @@ struct Pipeline {
       WaitWatchdog watchdog("producer", state.stage, parity);
       while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();
     }
-    ptx::mbarrier_arrive_expect_tx(full(state.stage), kStageBytes);
+    ptx::mbarrier_arrive_expect_tx(full(state.stage), bytes);
     return full(state.stage);
   }
 

@@ -40,10 +40,8 @@ struct TileQueue {
 
   /// Waits for the next tile. Threads: a reader that is one thread.
   __device__ __forceinline__ TileCoord receive(State state) {
-    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
-                 state.stage);
-    const TileCoord tile = tiles[state.stage];
-    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+    const TileCoord tile = await_tile(state);
+    release(state);
     return tile;
   }
 
@@ -54,6 +52,26 @@ struct TileQueue {
     TileCoord tile{};
     if (lane == 0) tile = receive(state);
     return {__shfl_sync(kWholeWarp, tile.m, 0), __shfl_sync(kWholeWarp, tile.n, 0)};
+  }
+
+  /// The same, but every lane waits and reads: nothing tells ptxas that the lanes may part, and what all of them
+  /// compute alike stays in uniform registers. Threads: a reader that is a warp, converged.
+  __device__ __forceinline__ TileCoord receive_uniform(State state, int lane) {
+    const TileCoord tile = await_tile(state);
+    __syncwarp();
+    if (lane == 0) release(state);
+    return tile;
+  }
+
+ private:
+  __device__ __forceinline__ TileCoord await_tile(State state) {
+    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
+                 state.stage);
+    return tiles[state.stage];
+  }
+
+  __device__ __forceinline__ void release(State state) {
+    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
   }
 };
 

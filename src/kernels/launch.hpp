@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cluster_placement.hpp"
+#include "column_split.hpp"
 #include "cuda_check.hpp"
 #include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/gemm_args.hpp"

@@ -24,6 +24,7 @@
 #include "library/wgmma_configs.hpp"
 #include "library/wgmma_gemm.cuh"
 #include "library/wgmma_tuned.hpp"
+#include "library/wide_gemm.hpp"
 
 namespace hopper_gemm::library {
 namespace wgmma {
@@ -31,45 +32,11 @@ namespace {
 
 constexpr int kTmaAlignmentBytes = 16;
 constexpr int kInputBytes = 2;
-constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
-
-bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
-  return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
-}
-
-/// Why TMA cannot address an operand, or an empty string.
-std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
-                             int batch_count, int alignment_bytes, int elem_bytes) {
-  const std::string of = std::string(" of ") + name;
-  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is no multiple of 16 bytes";
-  if (!is_tma_pitch(leading_dimension, elem_bytes)) {
-    return "the leading dimension" + of + " is no multiple of 16 bytes below 2^40";
-  }
-  if (batch_count > 1 && batch_stride != 0 && !is_tma_pitch(batch_stride, elem_bytes)) {
-    return "the batch stride" + of + " is no multiple of 16 bytes below 2^40";
-  }
-  return "";
-}
 
 std::string fault_of_input(const char* name, const OperandArgs& operand, int alignment_bytes,
                            int batch_count) {
   return fault_of_operand(name, operand.leading_dimension, operand.batch_stride, batch_count, alignment_bytes,
                           kInputBytes);
-}
-
-bool can_store_by_tma(const Problem& problem) {
-  const GemmEpilogue& epilogue = problem.args.epilogue;
-  return fault_of_operand("D", epilogue.ldd, epilogue.d_batch_stride, problem.args.batch_count,
-                          problem.alignments.d, size_of(epilogue.output_type))
-      .empty();
-}
-
-/// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
-bool is_plain(const Problem& problem) {
-  const GemmEpilogue& epilogue = problem.args.epilogue;
-  return can_store_by_tma(problem) && epilogue.output_type != DataType::Float32 &&
-         problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
-         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
 
 Status can_implement(const Problem& problem, const Device& device) {
@@ -108,10 +75,14 @@ int active_clusters(const Device& device, const Choice& choice) {
   const std::lock_guard<std::mutex> lock(mutex);
   const std::tuple key(device.id, device.sm_count, name_of({choice.tile, choice.split}));
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
-  const Instance& instance = instance_of(choice.tile);
   int clusters = 0;
-  const Status status = max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
-                                            instance.smem_bytes, &clusters);
+  const auto ask = [&] {
+    if (choice.tile == kWideTile) return wide_gemm_clusters(&clusters);
+    const Instance& instance = instance_of(choice.tile);
+    return max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
+                               instance.smem_bytes, &clusters);
+  };
+  const Status status = ask();
   // An error need not be one next time.
   if (status.ok() || status.code() == StatusCode::Unsupported) known.emplace(key, clusters);
   return clusters;
@@ -268,7 +239,9 @@ class PreparedWgmma final : public PreparedGemm {
     std::array<cudaLaunchAttribute, 2> attributes{};
     unsigned num_attributes = 0;
     if (cluster_size(choice_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(choice_));
-    if (programmatic_dependent_launch_) {
+    // Clusters that wait for room keep those of the kernel before them from ending: 1x4096x4096, whose K four CTAs share,
+    // takes 16.9 us after 13.2.
+    if (programmatic_dependent_launch_ && cluster_size(choice_) == 1) {
       attributes[num_attributes++] = programmatic_dependent_launch_attribute();
     }
     cudaLaunchConfig_t config =
@@ -296,6 +269,60 @@ class PreparedWgmma final : public PreparedGemm {
   ClusterPositions positions_{};
 };
 
+/// The wide kernel, and what computes the rest.
+class PreparedWide final : public PreparedGemm {
+ public:
+  /// rest: of the same problem.
+  PreparedWide(const Problem& problem, const Device& device, std::unique_ptr<const PreparedGemm> rest,
+               std::string reason)
+      : rest_(std::move(rest)),
+        config_(name_of({kWideTile, 1})),
+        reason_(std::move(reason)),
+        is_for_wide_kernel_(wgmma::is_for_wide_kernel(problem)),
+        columns_(
+            split_columns(problem.args.shape, kWideTiles, ceil_div(problem.args.shape.k, kBlockK),
+                          std::min(active_clusters(device, {kWideTile, 1}), ClusterPositions::kMaxClusters))),
+        positions_(positions_by_gpc(known_cluster_placement(), columns_.workers)) {}
+
+  Status encode_tensor_maps(const KernelArgs& args) {
+    if (!is_for_wide_kernel_) return {};
+    const auto [m, n, k] = args.shape;
+    const TensorMapType type = tensor_map_type(args.input_type);
+    const WideBoxes boxes = wide_boxes();
+    HG_RETURN_IF_ERROR(
+        encode("A", type, {k, m, 1}, args.a.leading_dimension, 0, {kBlockK, boxes.a_rows, 1}, &maps_.a));
+    HG_RETURN_IF_ERROR(
+        encode("B", type, {k, n, 1}, args.b.leading_dimension, 0, {kBlockK, boxes.b_rows, 1}, &maps_.b));
+    HG_RETURN_IF_ERROR(encode("B", type, {k, n, 1}, args.b.leading_dimension, 0,
+                              {kBlockK, boxes.b_narrow_rows, 1}, &maps_.b_narrow));
+    return encode("D", type, {n, m, 1}, args.epilogue.ldd, 0, {boxes.d_columns, boxes.d_rows, 1}, &maps_.d);
+  }
+
+  Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
+    if (!is_for_wide_kernel_ || args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
+    WideMaps maps = maps_;
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &maps.a));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b_narrow));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.epilogue.d, &maps.d));
+    return launch_wide_gemm(maps, args.input_type, args.shape, columns_, args.epilogue.alpha, positions_,
+                            stream);
+  }
+
+  std::size_t workspace_bytes() const override { return 0; }
+  const std::string& config() const override { return config_; }
+  std::string explain() const override { return reason_; }
+
+ private:
+  std::unique_ptr<const PreparedGemm> rest_;
+  std::string config_;
+  std::string reason_;
+  bool is_for_wide_kernel_;
+  ColumnSplit columns_;
+  ClusterPositions positions_;
+  WideMaps maps_{};
+};
+
 std::string text_of(const Estimate& estimate) {
   char time[32];
   std::snprintf(time, sizeof time, "%.1f", estimate.time_us);
@@ -307,6 +334,21 @@ std::vector<std::string> configs() {
   std::vector<std::string> names;
   for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
   return names;
+}
+
+/// By a tile other than the wide kernel's.
+Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice,
+                      const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
+  const Instance& instance = instance_of(choice.tile);
+  for (const Kernel kernel : {instance.plain, instance.general}) {
+    HG_RETURN_IF_ERROR(load_kernel(kernel));
+    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
+  }
+  if (choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
+  auto made = std::make_unique<PreparedWgmma>(problem, device, choice, reason);
+  HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
+  *prepared = std::move(made);
+  return {};
 }
 
 Status prepare(const Problem& problem, const Device& device, const std::string& config,
@@ -334,19 +376,18 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   if (chosen == estimates.end()) {
     return unsupported((config.empty() ? "wgmma" : config) + ": the GPU runs no cluster of so many CTAs");
   }
-  const Instance& instance = instance_of(chosen->choice.tile);
-  for (const Kernel kernel : {instance.plain, instance.general}) {
-    HG_RETURN_IF_ERROR(load_kernel(kernel));
-    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
-  }
-  if (chosen->choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
   constexpr std::ptrdiff_t kOthers = 3;
   reason += "; estimates:\n  " + text_of(*chosen);
   for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end();
        ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
-  auto made = std::make_unique<PreparedWgmma>(problem, device, chosen->choice, reason);
+  if (chosen->choice.tile != kWideTile)
+    return prepare_choice(problem, device, chosen->choice, reason, prepared);
+  HG_RETURN_IF_ERROR(load_wide_gemm());
+  std::unique_ptr<const PreparedGemm> rest;
+  HG_RETURN_IF_ERROR(prepare_choice(problem, device, {kTileForTheRest, 1}, reason, &rest));
+  auto made = std::make_unique<PreparedWide>(problem, device, std::move(rest), reason);
   HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
   *prepared = std::move(made);
   return {};

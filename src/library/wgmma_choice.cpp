@@ -8,6 +8,7 @@
 
 #include "hopper_gemm/ceil_div.hpp"
 #include "library/wgmma_configs.hpp"
+#include "library/wide_gemm.hpp"
 
 namespace hopper_gemm::library::wgmma {
 namespace {
@@ -35,8 +36,17 @@ constexpr double kSmMemoryBytesPerUs = 8.1e4;  // of that, one SM
 constexpr double kL2BytesPerUs = 9.0e6;        // to all SMs
 constexpr double kSmBytesPerUs = 1.2e5;        // to one
 constexpr double kSmFlopsPerUs = 6.6e6;        // of an SM with the largest tiles
-constexpr double kBlockUs = 0.207;             // least time of a K block
-constexpr double kStoreElemsPerUs = 4.9e4;     // of an SM
+constexpr double kSmWideFlopsPerUs =
+    6.77e6;                         // with those of the wide kernel: by v15 and v12 at 8192³ and beyond
+constexpr double kBlockUs = 0.207;  // least time of a K block
+constexpr double kStoreElemsPerUs = 4.9e4;  // of an SM
+
+constexpr int kTmaAlignmentBytes = 16;
+constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
+
+bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
+  return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
+}
 
 /// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
 double slowness(const Tile& tile) {
@@ -78,6 +88,7 @@ std::vector<Choice> all_choices() {
   std::vector<Choice> choices;
   append_choices(kLargeTiles, &choices);
   append_choices(kSmallTiles, &choices);
+  choices.push_back({kWideTile, 1});
   return choices;
 }
 
@@ -95,6 +106,39 @@ std::size_t workspace_bytes(const KernelArgs& args, const Choice& choice) {
   return static_cast<std::size_t>(args.batch_count) * static_cast<std::size_t>(choice.slices) *
          static_cast<std::size_t>(args.shape.m) * static_cast<std::size_t>(sums_ld(args.shape)) *
          sizeof(float);
+}
+
+std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
+                             int batch_count, int alignment_bytes, int elem_bytes) {
+  const std::string of = std::string(" of ") + name;
+  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is no multiple of 16 bytes";
+  if (!is_tma_pitch(leading_dimension, elem_bytes)) {
+    return "the leading dimension" + of + " is no multiple of 16 bytes below 2^40";
+  }
+  if (batch_count > 1 && batch_stride != 0 && !is_tma_pitch(batch_stride, elem_bytes)) {
+    return "the batch stride" + of + " is no multiple of 16 bytes below 2^40";
+  }
+  return "";
+}
+
+bool can_store_by_tma(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return fault_of_operand("D", epilogue.ldd, epilogue.d_batch_stride, problem.args.batch_count,
+                          problem.alignments.d, size_of(epilogue.output_type))
+      .empty();
+}
+
+bool is_plain(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return can_store_by_tma(problem) && epilogue.output_type != DataType::Float32 &&
+         problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
+         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
+}
+
+bool is_for_wide_kernel(const Problem& problem) {
+  const KernelArgs& args = problem.args;
+  return is_plain(problem) && args.batch_count == 1 && args.a.major == OperandMajor::K &&
+         args.b.major == OperandMajor::K && args.epilogue.output_type == args.input_type;
 }
 
 std::string fault_of(const Problem& problem, const Choice& choice) {
@@ -154,11 +198,54 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
           .waves = static_cast<int>(waves)};
 }
 
+namespace {
+
+/// How long the wide kernel should take for what it can compute.
+Estimate estimate_of_wide_kernel(const KernelArgs& args, const ActiveClusters& active_clusters) {
+  const Choice choice = {kWideTile, 1};
+  const auto [m, n, k] = args.shape;
+  const int k_blocks = ceil_div(k, kBlockK);
+  const ColumnSplit columns = split_columns(args.shape, kWideTiles, k_blocks, active_clusters(choice));
+  const std::int64_t rows = ceil_div(m, kWideTiles.cluster_m);
+  const std::int64_t workers = columns.workers;
+  const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
+  const std::int64_t waves = ceil_div(rows * (columns.wide_columns + columns.narrow_columns), workers);
+  const double ctas = static_cast<double>(workers) * cluster_size(kWideTile);
+  const auto tile_us = [&](int cluster_n) {
+    const double block_m = kWideTile.block_m;
+    const double block_n = static_cast<double>(cluster_n) / kWideTile.cluster_n;
+    const double block_bytes = (block_m / kWideTile.cluster_n + block_n) * kBlockK * kInputBytes;
+    const double block_us =
+        std::max({2.0 * block_m * block_n * kBlockK / kSmWideFlopsPerUs, block_bytes / kSmBytesPerUs,
+                  block_bytes * ctas / kL2BytesPerUs, kBlockUs});
+    // Half of it is hidden.
+    return k_blocks * block_us + block_m * block_n / kStoreElemsPerUs / 2;
+  };
+  const double bytes = kInputBytes * (1.0 * k * m + 1.0 * k * n + 1.0 * m * n);
+  const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
+  return {.choice = choice,
+          .time_us = kLaunchUs + kFillUs + kClusterUs +
+                     both(static_cast<double>(wide_waves) * tile_us(kWideTiles.wide_n) +
+                              static_cast<double>(waves - wide_waves) * tile_us(kWideTiles.narrow_n),
+                          memory_us),
+          .waves = static_cast<int>(waves)};
+}
+
+Estimate estimate_of(const Problem& problem, const Choice& choice, const ActiveClusters& active_clusters) {
+  if (choice.tile != kWideTile) return estimate(problem.args, choice, active_clusters);
+  if (is_for_wide_kernel(problem)) return estimate_of_wide_kernel(problem.args, active_clusters);
+  Estimate of_the_rest = estimate(problem.args, {kTileForTheRest, 1}, active_clusters);
+  of_the_rest.choice = choice;
+  return of_the_rest;
+}
+
+}  // namespace
+
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters) {
   std::vector<Estimate> estimates;
   for (const Choice& choice : all_choices()) {
     if (!fault_of(problem, choice).empty() || active_clusters(choice) == 0) continue;
-    estimates.push_back(estimate(problem.args, choice, active_clusters));
+    estimates.push_back(estimate_of(problem, choice, active_clusters));
   }
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });

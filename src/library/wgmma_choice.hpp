@@ -50,7 +50,20 @@ struct Estimate {
 /// Why the problem cannot be computed by `choice`, on whatever GPU, or an empty string.
 std::string fault_of(const Problem& problem, const Choice& choice);
 
-/// How long the problem should take by `choice`.
+/// Why TMA cannot address an operand, or an empty string. alignment_bytes: what its address is a multiple of.
+std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
+                             int batch_count, int alignment_bytes, int elem_bytes);
+
+/// Whether TMA can store D, whole 16-byte chunks of it at least.
+bool can_store_by_tma(const Problem& problem);
+
+/// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
+bool is_plain(const Problem& problem);
+
+/// Whether the wide kernel can compute the problem where beta is 0.
+bool is_for_wide_kernel(const Problem& problem);
+
+/// How long the problem should take by `choice`, which is another tile than kWideTile.
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters);
 
 /// Of K, of a slice. The last may reach over K's end.

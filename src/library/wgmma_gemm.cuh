@@ -673,7 +673,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
     for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
       const CtaTile<Config> tile =
-          tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_as_warp(queue_state, lane));
+          tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
       queue_state.advance();
       const FragmentCorner corner = {
           tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,

@@ -16,6 +16,13 @@ struct Tile {
   HG_HOST_DEVICE friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };
 
+/// The wide kernel's, see wide_gemm.hpp: plain products of K-major A and B alone. What else is asked of its configuration is
+/// computed by the tile behind it.
+inline constexpr Tile kWideTile = {
+    .block_m = 256, .block_n = 192, .stages = 3, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+inline constexpr Tile kTileForTheRest = {
+    .block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2};
+
 /// What a kernel makes of the sums. Each has a kernel of its own for every tile, since what a kernel could do, too, slows
 /// down one that runs for a few microseconds.
 enum class EpilogueKind {

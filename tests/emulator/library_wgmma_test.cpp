@@ -126,6 +126,32 @@ std::vector<Case> cases_of_tiles() {
   return cases;
 }
 
+/// What the wide kernel computes, and what it leaves to another: tiles of both widths in one cluster, one block of K and
+/// more than stages, D that ends within a tile; a beta that is there at times; what is not plain.
+std::vector<Case> cases_of_wide_tiles() {
+  std::vector<Case> cases;
+  const Choice choice = {library::wgmma::kWideTile, 1};
+  constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
+  for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
+    for (const GemmShape& shape : kShapes) {
+      LibraryProblem problem{.shape = shape, .input_type = type, .output_type = type};
+      problem.a = {.gap = 8};
+      problem.d = {.gap = 16};
+      for (const float alpha : {1.0F, -2.0F}) {
+        problem.alpha = alpha;
+        for (const int clusters : {1, 3}) cases.push_back({choice, problem, clusters * cluster_size(choice)});
+      }
+      problem.beta = -2;
+      cases.push_back({choice, problem, cluster_size(choice)});
+    }
+  }
+  LibraryProblem ragged{.shape = {264, 257, 72}};
+  cases.push_back({choice, ragged, cluster_size(choice)});
+  LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
+  cases.push_back({choice, batched, cluster_size(choice)});
+  return cases;
+}
+
 /// Shared operands and such that lie behind each other, in all combinations.
 std::vector<Case> cases_of_batches() {
   std::vector<Case> cases;
@@ -265,6 +291,8 @@ std::string name_of_param(const testing::TestParamInfo<Case>& param) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_tiles()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(WideTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_wide_tiles()),
+                         name_of_param);
 INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_batches()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Splits, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_splits()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(SpecialValues, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_special_values()),

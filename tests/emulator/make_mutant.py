@@ -19,6 +19,9 @@ V06 = "src/kernels/hopper/v06_ptx_mbarrier.cu"
 V07 = "src/kernels/hopper/v07_cluster_multicast.cu"
 V09 = "src/kernels/hopper/v09_tma_store.cu"
 V11 = "src/kernels/hopper/v11_stmatrix.cu"
+V12 = "src/kernels/hopper/v12_uniform.cu"
+V14 = "src/kernels/hopper/v14_even_columns.cu"
+V15 = "src/kernels/hopper/v15_half_epilogue.cu"
 
 AMPERE_V2 = "src/kernels/ampere/v2_cp_async.cu"
 AMPERE_V3 = "src/kernels/ampere/v3_mma_sync.cu"
@@ -71,7 +74,7 @@ K_MAJOR_SWIZZLE = "kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle::B128);"
 REGISTERS_FIT = """  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                 (1 + kNumConsumers) * kEntryRegisters);
 """
-EXPECT = "ptx::mbarrier_arrive_expect_tx(full(state.stage), kStageBytes);"
+EXPECT = "ptx::mbarrier_arrive_expect_tx(full(state.stage), bytes);"
 STAGE_BYTES = "kStageBytes = (BLOCK_M + BLOCK_N) * BLOCK_K * int{sizeof(__nv_bfloat16)};"
 EMPTY_COUNT = "kNumConsumers * kClusterSize;"
 INIT_FENCE = "    fence_mbarrier_init_release_cluster();\n"
@@ -90,10 +93,11 @@ SEND = """    tiles[state.stage] = tile;
 SEND_TOO_EARLY = """    ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
     tiles[state.stage] = tile;
 """
-RECEIVE = """    const TileCoord tile = tiles[state.stage];
-    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+RECEIVE = """    const TileCoord tile = await_tile(state);
+    release(state);
 """
-RECEIVE_TOO_LATE = """    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+RECEIVE_TOO_LATE = """    await_tile(state);
+    release(state);
     const TileCoord tile = tiles[state.stage];
 """
 READER_WAIT = """    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
@@ -151,8 +155,8 @@ MUTANTS = {
     "consumer_does_not_wait": (V11, [(V11, "        smem.pipeline.consumer_wait(state);\n", "")]),
     "nothing_announces_the_bytes": (V11, [
         (PIPELINE, EXPECT, "ptx::mbarrier_arrive(full(state.stage));")]),
-    "16_bytes_too_few": (V11, [(PIPELINE, EXPECT, EXPECT.replace("kStageBytes", "kStageBytes - 16"))]),
-    "16_bytes_too_many": (V11, [(PIPELINE, EXPECT, EXPECT.replace("kStageBytes", "kStageBytes + 16"))]),
+    "16_bytes_too_few": (V11, [(PIPELINE, EXPECT, EXPECT.replace("bytes)", "bytes - 16)"))]),
+    "16_bytes_too_many": (V11, [(PIPELINE, EXPECT, EXPECT.replace("bytes)", "bytes + 16)"))]),
     "bytes_of_b_only": (V11, [(V11, STAGE_BYTES, STAGE_BYTES.replace("(BLOCK_M + BLOCK_N)", "BLOCK_N"))]),
     "bytes_of_whole_b_from_each_cta": (V11, [
         (V11, STAGE_BYTES, STAGE_BYTES.replace("BLOCK_N)", "2 * BLOCK_N)"))]),
@@ -322,6 +326,27 @@ MUTANTS = {
     "queue_released_before_it_is_read": (V11, [(TILE_QUEUE, RECEIVE, RECEIVE_TOO_LATE)]),
     "tile_of_the_first_lane_only": (V11, [
         (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.m, 0)", "tile.m")]),
+    "v12_queue_released_while_lanes_read": (V12, [
+        (TILE_QUEUE, "    __syncwarp();\n    if (lane == 0) release(state);", "    if (lane == 0) release(state);")]),
+
+    # Tiles of two widths.
+    "v14_bytes_of_wide_tiles": (V14, [
+        (V14, "(Config::BLOCK_M + block_n) * Config::kLineBytes", "Config::kStageBytes")]),
+    "v14_narrow_tiles_over_wide_ones": (V14, [(V14, "block_n == Config::WIDE_N ? 0 : first_narrow", "0 * first_narrow")]),
+
+    # Blocks of accumulators that are stored one under the other's products.
+    "v15_upper_block_stored_in_flight": (V15, [
+        (V15, "  wgmma_wait_group<1>();\n  wgmma_fence_operand(upper);\n", "  wgmma_fence_operand(upper);\n")]),
+    "v15_lower_block_stored_in_flight": (V15, [(V15, "      wgmma_wait_group<0>();\n", "")]),
+    "v15_stage_released_under_the_lower_block": (V15, [
+        (V15, "      wgmma_wait_group<0>();\n      pipeline.consumer_release(state, self.thread);\n",
+         "      pipeline.consumer_release(state, self.thread);\n      wgmma_wait_group<0>();\n")]),
+    "v15_last_block_never_stored": (V15, [
+        (V15, "    self.store_pending(accum[1], pending);\n    // Shared memory", "    // Shared memory")]),
+    "v15_no_syncwarp_before_storing_by_threads": (V15, [
+        (V15, "fence_proxy_async_shared_cta();\n    __syncwarp();\n", "fence_proxy_async_shared_cta();\n")]),
+    "v15_last_chunk_stored_by_tma": (V15, [
+        (V15, "shape.n % Config::kTmaChunkElems == 0 || column <=", "true || column <=")]),
 
     # The ampere ladder: copies, their groups, and the barriers around them.
     "ampere_control": (AMPERE_V6, []),

@@ -179,6 +179,19 @@ const Mutant kMutants[] = {
     {"queue_full_before_it_is", {kRace}},
     {"queue_released_before_it_is_read", {kRace}},
     {"tile_of_the_first_lane_only", {kWrong}},
+    {"v12_queue_released_while_lanes_read", {kRace}},
+    // Tiles of two widths.
+    {"v14_bytes_of_wide_tiles", {"deadlock.*consumer.* 0 of 1 arrivals and 8192 bytes pending"}},
+    {"v14_narrow_tiles_over_wide_ones", {kWrong}},
+    // Blocks of accumulators that are stored one under the other's products.
+    {"v15_upper_block_stored_in_flight",
+     {"an accumulator is read before wgmma.wait_group says that it is finished"}},
+    {"v15_lower_block_stored_in_flight",
+     {"an accumulator is read before wgmma.wait_group says that it is finished"}},
+    {"v15_stage_released_under_the_lower_block", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"v15_last_block_never_stored", {kWrong}},
+    {"v15_no_syncwarp_before_storing_by_threads", {kRace, kWriteNotFenced}},
+    {"v15_last_chunk_stored_by_tma", {kWroteOutside}},
     // The ampere ladder: copies, their groups, and the barriers around them.
     {"ampere_v2_no_barrier", {kCopyNotSeen}},
     {"ampere_v2_no_wait", {kCopyInFlight}},

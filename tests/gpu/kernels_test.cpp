@@ -1,19 +1,27 @@
 // Every version of every ladder against the fp64 product, over shapes that no tile divides.
 
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "benchmark/shapes.hpp"
+#include "device_buffer.hpp"
 #include "expect_verified.hpp"
 #include "registry.hpp"
 #include "require_gpu.hpp"
 #include "require_hopper.hpp"
 #include "tests/ladder_problems.hpp"
+#include "verify/fill.hpp"
 #include "verify/verify.hpp"
+#include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -23,6 +31,7 @@ constexpr GemmShape kShapes[] = {
     {8192, 8, 16384}, {1, 1, 8},       {1, 4099, 64},    {4099, 1, 64},      {63, 65, 120},
     {64, 64, 64},     {128, 128, 128}, {128, 256, 64},   {128, 256, 192},    {128, 256, 256},
     {256, 512, 320},  {128, 256, 384}, {384, 768, 4096}, {1752, 1000, 1000}, {2048, 2048, 2048},
+    {5888, 1408, 72},  // tiles of two widths in versions 14 and up
 };
 
 using Param = std::tuple<KernelInfo, GemmShape>;
@@ -63,6 +72,56 @@ INSTANTIATE_TEST_SUITE_P(AllVersions, HopperLadder,
                          testing::Combine(testing::ValuesIn(hopper_ladder().begin(), hopper_ladder().end()),
                                           testing::ValuesIn(kShapes)),
                          param_name);
+
+/// Later versions add up the same products in the same order: what they compute is that of version 11 in every bit.
+class HopperBits : public testing::TestWithParam<GemmShape> {};
+
+TEST_P(HopperBits, AreThoseOfVersion11InAllLaterVersions) {
+  HG_SKIP_WITHOUT_HOPPER();
+  const auto [m, n, k] = GetParam();
+  const auto pitch = [](int extent) { return static_cast<std::int64_t>((extent + 7) / 8 * 8); };
+  DeviceBuffer<std::uint16_t> a;
+  DeviceBuffer<std::uint16_t> b;
+  DeviceBuffer<std::uint16_t> d;
+  ASSERT_TRUE(a.allocate(m * pitch(k)).ok());
+  ASSERT_TRUE(b.allocate(n * pitch(k)).ok());
+  ASSERT_TRUE(d.allocate(m * pitch(n)).ok());
+  ASSERT_TRUE(
+      fill_matrix(a.data(), DataType::BFloat16, m, k, pitch(k), DataKind::Normal, 1, 7, nullptr).ok());
+  ASSERT_TRUE(
+      fill_matrix(b.data(), DataType::BFloat16, n, k, pitch(k), DataKind::Normal, 1, 8, nullptr).ok());
+  const GemmArgs args = {.shape = GetParam(),
+                         .a = a.data(),
+                         .lda = pitch(k),
+                         .b = b.data(),
+                         .ldb = pitch(k),
+                         .d = d.data(),
+                         .ldd = pitch(n)};
+  const auto bits_of = [&](const KernelInfo& kernel) {
+    std::vector<std::uint16_t> bits(static_cast<std::size_t>(d.size()));
+    EXPECT_EQ(cudaMemset(d.data(), 0xFF, d.size_bytes()), cudaSuccess);
+    const Status status = kernel.launch(args, nullptr);
+    EXPECT_TRUE(status.ok()) << status.message();
+    constexpr double kSeconds = 20;
+    const Status done = wait_with_watchdog(nullptr, kSeconds);
+    if (!done.ok()) {  // no later CUDA call would return
+      std::fprintf(stderr, "%s: %s\n", std::string(kernel.name).c_str(), done.message().c_str());
+      std::_Exit(EXIT_FAILURE);
+    }
+    EXPECT_EQ(cudaMemcpy(bits.data(), d.data(), d.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
+    return bits;
+  };
+  const KernelInfo& reference = *find_kernel("11");
+  const std::vector<std::uint16_t> expected = bits_of(reference);
+  for (const KernelInfo& kernel : hopper_ladder().last(hopper_ladder().size() - 11)) {
+    EXPECT_TRUE(bits_of(kernel) == expected) << kernel.version;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllVersions, HopperBits,
+                         testing::Values(GemmShape{129, 257, 264}, GemmShape{1000, 776, 328},
+                                         GemmShape{4096, 4096, 1024}, GemmShape{5888, 1412, 72}),
+                         [](const auto& param) { return to_string(param.param); });
 
 // The other ladders.
 
