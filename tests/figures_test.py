@@ -120,6 +120,7 @@ class Records:
         gigabytes = (4 if ladder is profile.SIMT else 2) / 1e9
         figures.add("GB", (m * k + n * k) * gigabytes)
         figures.add("GB", (m * k + n * k + m * n) * gigabytes)
+        figures.add("GB", 2 * m * n * k / profile.LARGEST_TILE * gigabytes)
         profiles = self.profiles[ladder.name]
         for row in self.rows[ladder.name]:
             if row["version"] in versions:
@@ -204,10 +205,7 @@ class FiguresTest(unittest.TestCase):
     def test_readme_of_the_records(self):
         """Each section: the runs that it is about."""
         hopper = self.of_ladder(profile.HOPPER)
-        reading = self.of_ladder(profile.HOPPER)
-        # Of simt.5's clock.
-        reading.add_profile(self.records.profiles["simt"]["simt.5"])
-        known = {"": hopper, "How to read the profiles": reading, "The ampere ladder": self.of_ladder(profile.AMPERE),
+        known = {"": hopper, "How to read the profiles": hopper, "The ampere ladder": self.of_ladder(profile.AMPERE),
                  "The library": self.of_files("library.csv"), "Off the tile grid": self.of_files("ragged.csv")}
         text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))
         sections = {section.partition("\n")[0] if i else "": section
@@ -263,10 +261,10 @@ class FiguresTest(unittest.TestCase):
 
     def test_figures_that_no_file_holds_are_found(self):
         figures = self.records.of(profile.HOPPER, ("11", "10"))
-        text = "813 TFLOP/s after 803 TFLOP/s, 1.6 % fewer cycles, 2,211,532, the pipe active for 93.5 %, stalls 8.08"
+        text = "814 TFLOP/s after 805 TFLOP/s, 1.6 % fewer cycles, 2,196,943, the pipe active for 93.9 %, stalls 8.07"
         self.assertEqual(unknown_figures(text, figures, plain=True), [])
-        for text, wrong in (("It is 814 TFLOP/s.", "814 TFLOP/s"), ("55.5 and 93.5 %", "55.5 %"),
-                            ("2,211,533 cycles", "2,211,533"), ("1.07 us", "1.07 us"), ("8.09 after 8.10", "8.09"), ("169 registers", "169")):
+        for text, wrong in (("It is 811 TFLOP/s.", "811 TFLOP/s"), ("55.5 and 93.9 %", "55.5 %"),
+                            ("2,196,944 cycles", "2,196,944"), ("1.07 us", "1.07 us"), ("8.09 after 8.07", "8.09"), ("169 registers", "169")):
             with self.subTest(wrong):
                 self.assertEqual(unknown_figures(text, figures, plain=True), [wrong])
 

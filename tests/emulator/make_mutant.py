@@ -341,8 +341,8 @@ MUTANTS = {
     "v15_stage_released_under_the_lower_block": (V15, [
         (V15, "      wgmma_wait_group<0>();\n      pipeline.consumer_release(state, self.thread);\n",
          "      pipeline.consumer_release(state, self.thread);\n      wgmma_wait_group<0>();\n")]),
-    "v15_last_block_never_stored": (V15, [
-        (V15, "    self.store_pending(accum[1], pending);\n    // Shared memory", "    // Shared memory")]),
+    "v15_pending_block_forgotten": (V15, [
+        (V15, "  if constexpr (kStoresUnderFirstBlock) self.store_pending(accum[1], pending);\n", "")]),
     "v15_no_syncwarp_before_storing_by_threads": (V15, [
         (V15, "fence_proxy_async_shared_cta();\n    __syncwarp();\n", "fence_proxy_async_shared_cta();\n")]),
     "v15_last_chunk_stored_by_tma": (V15, [

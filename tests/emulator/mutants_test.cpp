@@ -47,6 +47,7 @@ constexpr char kStoredTooEarly[] =
 constexpr char kMismatched[] = "reads a tile that its descriptor does not match";
 constexpr char kWriteNotFenced[] =
     "a TMA store reads shared memory .* wrote without fence.proxy.async after it";
+constexpr char kFenceInFlight[] = "wgmma_fence_operand of an accumulator that a wgmma still works on";
 constexpr char kInitNotFenced[] = "was initialised without fence.mbarrier_init after it";
 constexpr char kInitNotOrdered[] =
     "no mbarrier was initialised|has initialised, and no barrier orders the two";
@@ -184,13 +185,13 @@ const Mutant kMutants[] = {
     {"v14_bytes_of_wide_tiles", {"deadlock.*consumer.* 0 of 1 arrivals and 8192 bytes pending"}},
     {"v14_narrow_tiles_over_wide_ones", {kWrong}},
     // Blocks of accumulators that are stored one under the other's products.
-    {"v15_upper_block_stored_in_flight",
-     {"an accumulator is read before wgmma.wait_group says that it is finished"}},
-    {"v15_lower_block_stored_in_flight",
-     {"an accumulator is read before wgmma.wait_group says that it is finished"}},
+    {"v15_upper_block_stored_in_flight", {kFenceInFlight}},
+    {"v15_lower_block_stored_in_flight", {kFenceInFlight}},
     {"v15_stage_released_under_the_lower_block", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
-    {"v15_last_block_never_stored", {kWrong}},
-    {"v15_no_syncwarp_before_storing_by_threads", {kRace, kWriteNotFenced}},
+    {"v15_pending_block_forgotten", {kWrong, kStoredTooEarly}},
+    {"v15_no_syncwarp_before_storing_by_threads",
+     {kRace, kWriteNotFenced, kNeverWritten,
+      "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
     {"v15_last_chunk_stored_by_tma", {kWroteOutside}},
     // The ampere ladder: copies, their groups, and the barriers around them.
     {"ampere_v2_no_barrier", {kCopyNotSeen}},
