@@ -95,7 +95,7 @@ constexpr std::array kKernels = {
                v10::can_implement, v10::launch},
     KernelInfo{"11", "stmatrix", "stmatrix into swizzled staging: no bank conflicts in the epilogue", kHopper,
                v11::can_implement, v11::launch},
-    KernelInfo{"12", "uniform", "every lane reads the tile queue: descriptors in uniform registers", kHopper,
+    KernelInfo{"12", "uniform", "all lanes wait at the tile queue: descriptors in uniform registers", kHopper,
                v12::can_implement, v12::launch},
     KernelInfo{"13", "wide_tiles", "256x192 tiles move 22 % fewer bytes; SMs of a GPC ask for the same B",
                kHopper, v13::can_implement, v13::launch},

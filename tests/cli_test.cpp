@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -208,6 +209,7 @@ class FakePlatform : public Platform {
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override {
     ++sessions_;
     request_ = request;
+    before_session_();
     if (!faults_.open_status.ok()) return faults_.open_status;
     *session = std::make_unique<FakeSession>(request, faults_, &marked_);
     return {};
@@ -220,6 +222,7 @@ class FakePlatform : public Platform {
   Status query_status_;
   Status tensor_map_status_;
   Faults faults_;
+  std::function<void()> before_session_ = [] {};
   int sessions_ = 0;
   SessionRequest request_;           // of the latest session
   std::vector<std::string> marked_;  // for a profiler
@@ -720,6 +723,19 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
     fs::remove(csv);
     fs::remove(json);
   }
+}
+
+TEST_F(CliTest, FinishedShapesAreWrittenBeforeTheNextOneBegins) {
+  const std::string csv = folder_ / "results.csv";
+  const std::string json = folder_ / "results.json";
+  platform_.before_session_ = [&] {
+    if (platform_.sessions_ == 1) return;
+    EXPECT_THAT(read(csv), HasSubstr("\n1,first,the first idea,bf16,col,1024,1024,1024,burst"));
+    EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 3U);
+  };
+  EXPECT_EQ(run({"1", "--size", "1024", "--size", "2048", "--csv", csv.c_str(), "--json", json.c_str()}),
+            kExitOk);
+  EXPECT_EQ(platform_.sessions_, 2);
 }
 
 TEST_F(CliTest, OutputThatCannotBeWrittenIsAnError) {

@@ -1,6 +1,8 @@
-// Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one.
+// Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, and
+// the wide kernel.
 
 #include "library/wgmma_gemm.cuh"
+#include "library/wide_gemm.cuh"
 
 namespace hopper_gemm::library::wgmma {
 
@@ -18,3 +20,18 @@ HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), General);
 #undef HG_INSTANTIATE
 
 }  // namespace hopper_gemm::library::wgmma
+
+namespace hopper_gemm::library::wide {
+
+#define HG_INSTANTIATE(type)                                                                                \
+  template __global__ void gemm_kernel<type>(                                                               \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap,                                 \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ Params, \
+      const __grid_constant__ ClusterPositions)
+
+HG_INSTANTIATE(__nv_bfloat16);
+HG_INSTANTIATE(__half);
+
+#undef HG_INSTANTIATE
+
+}  // namespace hopper_gemm::library::wide

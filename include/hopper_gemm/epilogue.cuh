@@ -106,17 +106,16 @@ __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, p
 template <typename T>
 __device__ __forceinline__ void store_staged_fragment(const T* staging, T* d, cuda::std::int64_t ldd, int row,
                                                       int column, GemmShape shape, int lane) {
-  constexpr int kRows = 16;
   constexpr int kColumns = 64;
   constexpr int kChunk = 16 / int{sizeof(T)};
+  // Two lanes a row, every other element each.
+  const int staged_row = lane / 2;
+  if (row + staged_row >= shape.m) return;
+  T* const d_row = d + (row + staged_row) * ldd + column;
 #pragma unroll 1
-  for (int element = lane; element < kRows * kColumns; element += kWarpThreads) {
-    const int staged_row = element / kColumns;
-    const int staged_column = element % kColumns;
-    if (row + staged_row >= shape.m || column + staged_column >= shape.n) continue;
-    const int swizzled_chunk = staged_column / kChunk ^ staged_row % 8;
-    d[(row + staged_row) * ldd + column + staged_column] =
-        staging[staged_row * kColumns + swizzled_chunk * kChunk + staged_column % kChunk];
+  for (int i = lane % 2; i < kColumns && column + i < shape.n; i += 2) {
+    const int swizzled_chunk = i / kChunk ^ staged_row % 8;
+    d_row[i] = staging[staged_row * kColumns + swizzled_chunk * kChunk + i % kChunk];
   }
 }
 

@@ -40,38 +40,42 @@ struct TileQueue {
 
   /// Waits for the next tile. Threads: a reader that is one thread.
   __device__ __forceinline__ TileCoord receive(State state) {
-    const TileCoord tile = await_tile(state);
-    release(state);
-    return tile;
+    await_tile(state);
+    return take_tile(state);
   }
 
   /// Waits for the next tile, which the first lane receives for all. Threads: a reader that is a warp,
   /// converged.
   __device__ __forceinline__ TileCoord receive_as_warp(State state, int lane) {
-    constexpr unsigned kWholeWarp = 0xffffffff;
     TileCoord tile{};
     if (lane == 0) tile = receive(state);
-    return {__shfl_sync(kWholeWarp, tile.m, 0), __shfl_sync(kWholeWarp, tile.n, 0)};
+    return of_first_lane(tile);
   }
 
-  /// The same, but every lane waits and reads: nothing tells ptxas that the lanes may part, and what all of them
-  /// compute alike stays in uniform registers. Threads: a reader that is a warp, converged.
+  /// The same, but all lanes wait: there is no loop in which they may part, as far as ptxas can tell, and what all of
+  /// them compute alike stays in uniform registers. Threads: a reader that is a warp, converged.
   __device__ __forceinline__ TileCoord receive_uniform(State state, int lane) {
-    const TileCoord tile = await_tile(state);
-    __syncwarp();
-    if (lane == 0) release(state);
-    return tile;
+    await_tile(state);
+    TileCoord tile{};
+    if (lane == 0) tile = take_tile(state);
+    return of_first_lane(tile);
   }
 
  private:
-  __device__ __forceinline__ TileCoord await_tile(State state) {
+  __device__ __forceinline__ void await_tile(State state) {
     watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
                  state.stage);
-    return tiles[state.stage];
   }
 
-  __device__ __forceinline__ void release(State state) {
+  __device__ __forceinline__ TileCoord take_tile(State state) {
+    const TileCoord tile = tiles[state.stage];
     ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+    return tile;
+  }
+
+  static __device__ __forceinline__ TileCoord of_first_lane(TileCoord tile) {
+    constexpr unsigned kWholeWarp = 0xffffffff;
+    return {__shfl_sync(kWholeWarp, tile.m, 0), __shfl_sync(kWholeWarp, tile.n, 0)};
   }
 };
 

@@ -65,8 +65,8 @@ Json tile_orders() {
           {"orders",
            {tile_order("Row by row", "linear_order", "v04", linear_order, 128, 256, kSms),
             tile_order("Bands of 8 rows", "supertile_order", "v07 to v09", bands, 256, 256, kClusters),
-            tile_order("Hilbert curve of 8x8 squares", "hilbert_order, leaf 8", "v10, v11", squares, 256, 256,
-                       even_clusters),
+            tile_order("Hilbert curve of 8x8 squares", "hilbert_order, leaf 8", "v10 to v12", squares, 256,
+                       256, even_clusters),
             tile_order("Hilbert curve", "hilbert_order, leaf 1", "", curve, 256, 256, even_clusters)}}};
 }
 

@@ -36,10 +36,9 @@ constexpr double kSmMemoryBytesPerUs = 8.1e4;  // of that, one SM
 constexpr double kL2BytesPerUs = 9.0e6;        // to all SMs
 constexpr double kSmBytesPerUs = 1.2e5;        // to one
 constexpr double kSmFlopsPerUs = 6.6e6;        // of an SM with the largest tiles
-constexpr double kSmWideFlopsPerUs =
-    6.77e6;                         // with those of the wide kernel: by v15 and v12 at 8192³ and beyond
-constexpr double kBlockUs = 0.207;  // least time of a K block
-constexpr double kStoreElemsPerUs = 4.9e4;  // of an SM
+constexpr double kSmWideFlopsPerUs = 6.77e6;   // with those of the wide kernel
+constexpr double kBlockUs = 0.207;             // least time of a K block
+constexpr double kStoreElemsPerUs = 4.9e4;     // of an SM
 
 constexpr int kTmaAlignmentBytes = 16;
 constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
@@ -137,7 +136,9 @@ bool is_plain(const Problem& problem) {
 
 bool is_for_wide_kernel(const Problem& problem) {
   const KernelArgs& args = problem.args;
-  return is_plain(problem) && args.batch_count == 1 && args.a.major == OperandMajor::K &&
+  // Columns of tiles that begin in D may end beyond 2^31.
+  const bool has_room = args.shape.n <= std::numeric_limits<int>::max() - kWideTiles.wide_n;
+  return has_room && is_plain(problem) && args.batch_count == 1 && args.a.major == OperandMajor::K &&
          args.b.major == OperandMajor::K && args.epilogue.output_type == args.input_type;
 }
 

@@ -93,11 +93,10 @@ SEND = """    tiles[state.stage] = tile;
 SEND_TOO_EARLY = """    ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
     tiles[state.stage] = tile;
 """
-RECEIVE = """    const TileCoord tile = await_tile(state);
-    release(state);
+RECEIVE = """    const TileCoord tile = tiles[state.stage];
+    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
 """
-RECEIVE_TOO_LATE = """    await_tile(state);
-    release(state);
+RECEIVE_TOO_LATE = """    ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
     const TileCoord tile = tiles[state.stage];
 """
 READER_WAIT = """    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the tile queue",
@@ -326,8 +325,8 @@ MUTANTS = {
     "queue_released_before_it_is_read": (V11, [(TILE_QUEUE, RECEIVE, RECEIVE_TOO_LATE)]),
     "tile_of_the_first_lane_only": (V11, [
         (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.m, 0)", "tile.m")]),
-    "v12_queue_released_while_lanes_read": (V12, [
-        (TILE_QUEUE, "    __syncwarp();\n    if (lane == 0) release(state);", "    if (lane == 0) release(state);")]),
+    "v12_tile_of_the_first_lane_only": (V12, [
+        (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.n, 0)", "tile.n")]),
 
     # Tiles of two widths.
     "v14_bytes_of_wide_tiles": (V14, [

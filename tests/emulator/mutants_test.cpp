@@ -180,7 +180,7 @@ const Mutant kMutants[] = {
     {"queue_full_before_it_is", {kRace}},
     {"queue_released_before_it_is_read", {kRace}},
     {"tile_of_the_first_lane_only", {kWrong}},
-    {"v12_queue_released_while_lanes_read", {kRace}},
+    {"v12_tile_of_the_first_lane_only", {kWrong}},
     // Tiles of two widths.
     {"v14_bytes_of_wide_tiles", {"deadlock.*consumer.* 0 of 1 arrivals and 8192 bytes pending"}},
     {"v14_narrow_tiles_over_wide_ones", {kWrong}},

@@ -1,4 +1,4 @@
-// v12 uniform   prev: v11   Change: every lane waits for its warp's tile
+// v12 uniform   prev: v11   Change: all lanes wait for their warp's tile
 // Why: one lane received the tile for its warp (v10). ptxas then takes it that the lanes may have parted, and keeps the
 //   descriptors of wgmma, the same in all of them, in ordinary registers: 15 R2UR move them in each K block.
 // Expected: a K loop of fewer instructions, none of them R2UR.

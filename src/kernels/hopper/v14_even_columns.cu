@@ -119,18 +119,28 @@ struct Consumer {
   int lane;
 };
 
+/// The accumulators of a block of kBlockN columns.
+template <int kBlockN>
+__device__ __forceinline__ auto block_of(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
+                                         int block) -> float (&)[kBlockN / 2] {
+  return reinterpret_cast<float(&)[kBlockN / 2]>(accum[block]);
+}
+
 /// Computes the consumer's rows of a tile of kBlockN columns, those from first_row and first_column on.
 template <int kBlockN>
-__device__ __forceinline__ void compute_tile(const Consumer& self, Config::Pipeline::State& state,
-                                             int num_k_blocks, int first_row, int first_column) {
+__device__ __forceinline__ void compute_tile(const Consumer& self,
+                                             float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
+                                             Config::Pipeline::State& state, int num_k_blocks, int first_row,
+                                             int first_column) {
   using namespace ptx;
   constexpr int kBlockPieces = kBlockN / Config::kStoreN;
   static_assert(Config::kConsumerBlocks * kBlockPieces % Config::kStoreBuffers == 0,
                 "the next tile begins with the first buffer");
-  float accum[Config::kConsumerBlocks][kBlockN / 2] = {};  // defined, or ptxas 12.3 serialises the wgmmas
   Config::Pipeline::State previous;
 #pragma unroll
-  for (auto& block : accum) wgmma_fence_operand(block);
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+    wgmma_fence_operand(block_of<kBlockN>(accum, block));
+  }
   for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
     const auto stage_desc_a = advance_smem_desc(self.first_desc_a, state.stage * sizeof(self.smem.a[0]));
     const auto stage_desc_b = advance_smem_desc(self.first_desc_b, state.stage * sizeof(self.smem.b[0]));
@@ -144,7 +154,7 @@ __device__ __forceinline__ void compute_tile(const Consumer& self, Config::Pipel
       for (int block = 0; block < Config::kConsumerBlocks; ++block) {
         const auto smem_desc_a = advance_smem_desc(
             stage_desc_a, (block * Config::kWgmmaM * Config::BLOCK_K + k) * sizeof(__nv_bfloat16));
-        wgmma_mma_async<kBlockN, __nv_bfloat16>(accum[block], smem_desc_a, smem_desc_b,
+        wgmma_mma_async<kBlockN, __nv_bfloat16>(block_of<kBlockN>(accum, block), smem_desc_a, smem_desc_b,
                                                 k_block != 0 || k != 0);
       }
     }
@@ -156,34 +166,33 @@ __device__ __forceinline__ void compute_tile(const Consumer& self, Config::Pipel
   }
   wgmma_wait_group<0>();
 #pragma unroll
-  for (auto& block : accum) wgmma_fence_operand(block);
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+    wgmma_fence_operand(block_of<kBlockN>(accum, block));
+  }
   self.smem.pipeline.consumer_release(previous, self.thread);
 
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-    const int block_row = first_row + block * Config::kWgmmaM;
-    if (self.shape.n % Config::kTmaChunkElems != 0 && first_column > self.shape.n - kBlockN) {
-      // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
-      store_accumulator<kBlockN, StoreHint::EvictFirst>(accum[block], self.d, self.ldd, block_row,
-                                                        first_column, self.shape, self.thread);
-      continue;
-    }
+    const int row =
+        first_row + block * Config::kWgmmaM + self.warp % Config::kWarpgroupWarps * Config::kStoreM;
 #pragma unroll
     for (int piece = 0; piece < kBlockPieces; ++piece) {
+      const int column = first_column + piece * Config::kStoreN;
       __nv_bfloat16* const staging =
           self.smem.d[self.warp][(block * kBlockPieces + piece) % Config::kStoreBuffers];
       if (self.lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
       __syncwarp();
       stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(accum[block] + piece * Config::kStoreN / 2,
                                                               smem_addr(staging), 0, self.lane);
-      fence_proxy_async_shared_cta();
+      // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
+      const bool by_tma =
+          self.shape.n % Config::kTmaChunkElems == 0 || column <= self.shape.n - Config::kStoreN;
+      if (by_tma) fence_proxy_async_shared_cta();
       __syncwarp();
+      if (!by_tma) store_staged_fragment(staging, self.d, self.ldd, row, column, self.shape, self.lane);
       if (self.lane == 0) {
-        cp_async_bulk_tensor_s2g(self.tensor_map_d,
-                                 {first_column + piece * Config::kStoreN,
-                                  block_row + self.warp % Config::kWarpgroupWarps * Config::kStoreM},
-                                 smem_addr(staging));
-        cp_async_bulk_commit_group();
+        if (by_tma) cp_async_bulk_tensor_s2g(self.tensor_map_d, {column, row}, smem_addr(staging));
+        cp_async_bulk_commit_group();  // empty without TMA, so that groups and buffers keep in step
       }
     }
   }
@@ -262,6 +271,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         thread % kWarpgroupThreads,
         warp,
         lane};
+    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
       const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
       queue_state.advance();
@@ -269,9 +280,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const int block_n = tiles.block_n(index);
       const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
       if (block_n == Config::WIDE_N) {
-        compute_tile<Config::WIDE_N>(self, state, num_k_blocks, first_row, first_column);
+        compute_tile<Config::WIDE_N>(self, accum, state, num_k_blocks, first_row, first_column);
       } else {
-        compute_tile<Config::NARROW_N>(self, state, num_k_blocks, first_row, first_column);
+        compute_tile<Config::NARROW_N>(self, accum, state, num_k_blocks, first_row, first_column);
       }
     }
     // Shared memory must outlive the copies that read it.

@@ -152,15 +152,20 @@ struct Consumer {
     wgmma_commit_group();
   }
 
+  /// Whether TMA may store columns from this one on: it writes whole 16-byte chunks, and would write over what lies
+  /// behind the last column of D.
+  __device__ __forceinline__ bool is_for_tma(int column, int columns) const {
+    return shape.n % Config::kTmaChunkElems == 0 || column <= shape.n - columns;
+  }
+
   /// Stores kStoreN columns of the warp's rows through a staging buffer. fragment: their accumulators.
-  __device__ __forceinline__ void store_piece(const float* fragment, int buffer, int row, int column) const {
+  __device__ __forceinline__ void store_piece(const float* fragment, int buffer, int row, int column,
+                                              bool by_tma) const {
     using namespace ptx;
     __nv_bfloat16* const staging = smem.d[warp][buffer];
     if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
     __syncwarp();
     stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(fragment, smem_addr(staging), 0, lane);
-    // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
-    const bool by_tma = shape.n % Config::kTmaChunkElems == 0 || column <= shape.n - Config::kStoreN;
     if (by_tma) fence_proxy_async_shared_cta();
     __syncwarp();
     if (!by_tma) store_staged_fragment(staging, d, ldd, row, column, shape, lane);
@@ -178,7 +183,7 @@ struct Consumer {
     for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
       if (piece * Config::kStoreN >= pending.block_n) continue;
       store_piece(lower + piece * Config::kStoreN / 2, (first_buffer + piece) % Config::kStoreBuffers,
-                  pending.row, pending.column + piece * Config::kStoreN);
+                  pending.row, pending.column + piece * Config::kStoreN, true);
     }
   }
 };
@@ -241,8 +246,9 @@ __device__ __forceinline__ void compute_tile(const Consumer& self,
   const int row = first_row + self.warp % Config::kWarpgroupWarps * Config::kStoreM;
 #pragma unroll
   for (int piece = 0; piece < kBlockPieces; ++piece) {
-    self.store_piece(upper + piece * Config::kStoreN / 2, piece % Config::kStoreBuffers, row,
-                     first_column + piece * Config::kStoreN);
+    const int column = first_column + piece * Config::kStoreN;
+    self.store_piece(upper + piece * Config::kStoreN / 2, piece % Config::kStoreBuffers, row, column,
+                     self.is_for_tma(column, Config::kStoreN));
     if (piece == 0) {
       // The lower block's last products took about as long as this piece.
       wgmma_wait_group<0>();
@@ -252,6 +258,15 @@ __device__ __forceinline__ void compute_tile(const Consumer& self,
   }
   wgmma_fence_operand(lower);
   pending = {row + Config::kWgmmaM, first_column, kBlockN};
+  if (self.is_for_tma(first_column, kBlockN)) return;
+  // What is stored under products has no registers left for more than TMA.
+  pending.block_n = 0;
+#pragma unroll
+  for (int piece = 0; piece < kBlockPieces; ++piece) {
+    const int column = first_column + piece * Config::kStoreN;
+    self.store_piece(lower + piece * Config::kStoreN / 2, (kBlockPieces + piece) % Config::kStoreBuffers,
+                     row + Config::kWgmmaM, column, self.is_for_tma(column, Config::kStoreN));
+  }
 }
 
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
