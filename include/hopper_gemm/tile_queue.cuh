@@ -56,6 +56,7 @@ struct TileQueue {
   /// them compute alike stays in uniform registers. Threads: a reader that is a warp, converged.
   __device__ __forceinline__ TileCoord receive_uniform(State state, int lane) {
     await_tile(state);
+    __syncwarp();  // a lane that still waited might find the barrier two phases on, and wait for ever
     TileCoord tile{};
     if (lane == 0) tile = take_tile(state);
     return of_first_lane(tile);
