@@ -325,9 +325,8 @@ MUTANTS = {
     "queue_released_before_it_is_read": (V11, [(TILE_QUEUE, RECEIVE, RECEIVE_TOO_LATE)]),
     "tile_of_the_first_lane_only": (V11, [
         (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.m, 0)", "tile.m")]),
-    "v12_tile_of_the_first_lane_only": (V12, [
-        (TILE_QUEUE, "__shfl_sync(kWholeWarp, tile.n, 0)", "tile.n")]),
-    "v12_tile_taken_while_lanes_wait": (V12, [(TILE_QUEUE, "    await_tile(state);\n    __syncwarp();", "    await_tile(state);\n    ")]),
+    "v12_tile_taken_while_lanes_wait": (V12, [
+        (TILE_QUEUE, "    await_tile(state);\n    __syncwarp();", "    await_tile(state);\n")]),
 
     # Tiles of two widths.
     "v14_bytes_of_wide_tiles": (V14, [

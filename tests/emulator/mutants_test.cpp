@@ -180,7 +180,6 @@ const Mutant kMutants[] = {
     {"queue_full_before_it_is", {kRace}},
     {"queue_released_before_it_is_read", {kRace}},
     {"tile_of_the_first_lane_only", {kWrong}},
-    {"v12_tile_of_the_first_lane_only", {kWrong}},
     {"v12_tile_taken_while_lanes_wait", {"deadlock.*reader of the tile queue"}},
     // Tiles of two widths.
     {"v14_bytes_of_wide_tiles", {"deadlock.*consumer.* 0 of 1 arrivals and 8192 bytes pending"}},
