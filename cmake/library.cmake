@@ -30,6 +30,8 @@ target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 # The library's kernels for sm_90, and the choice among them.
 add_library(hopper_gemm_library_wgmma OBJECT
   src/library/add_slices.cu
+  src/library/pingpong_gemm.cu
+  src/library/skinny_gemm.cu
   src/library/wgmma_backend.cu
   src/library/wgmma_choice.cpp
   src/library/wgmma_instances_large.cu

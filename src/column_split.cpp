@@ -9,10 +9,6 @@
 namespace hopper_gemm {
 namespace {
 
-// Costs are in columns of D by K blocks: the tensor cores take equally long for each. What happens once for each tile,
-// the part of the epilogue that nothing hides above all, is worth so many of them: 7,000 cycles, of which 256x384x64 by
-// two SMs take 1,536 (H200, 8192³: differences between shapes in profiles/h200/).
-constexpr double kTileCost = 1750;
 // Fewer would not pay: a worker less costs more than the last wave has to give.
 constexpr int kMostIdleWorkers = 8;
 // Nor would narrow tiles in more waves than the last ones: three of them are two of wide ones, if they are two thirds as
@@ -31,8 +27,8 @@ double makespan(std::int64_t wide, std::int64_t narrow, double wide_cost, double
 
 ColumnSplit split_columns(GemmShape shape, const WideAndNarrow& tiles, int num_k_blocks, int max_workers) {
   const std::int64_t rows = ceil_div(shape.m, tiles.cluster_m);
-  const double wide_cost = 1.0 * num_k_blocks * tiles.wide_n + kTileCost;
-  const double narrow_cost = 1.0 * num_k_blocks * tiles.narrow_n + kTileCost;
+  const double wide_cost = 1.0 * num_k_blocks * tiles.wide_n + tiles.tile_cost;
+  const double narrow_cost = 1.0 * num_k_blocks * tiles.narrow_n + tiles.tile_cost;
   ColumnSplit best{};
   double best_cost = std::numeric_limits<double>::infinity();
   const int most_wide = ceil_div(shape.n, tiles.wide_n);

@@ -43,13 +43,12 @@ TEST(ColumnSplit, ShortKAsksForFewerTiles) {
 
 /// What all workers do, one tile after the other as the kernels take them, by the same costs as the function's.
 double longest(const ColumnSplit& columns, GemmShape shape, int workers) {
-  constexpr double kTileCost = 1750;
   const double k_blocks = ceil_div(shape.k, 64);
   const std::int64_t rows = ceil_div(shape.m, kTiles.cluster_m);
   std::vector<double> busy(static_cast<std::size_t>(workers));
   for (std::int64_t tile = 0; tile < rows * (columns.wide_columns + columns.narrow_columns); ++tile) {
     const int width = tile < rows * columns.wide_columns ? kTiles.wide_n : kTiles.narrow_n;
-    busy[static_cast<std::size_t>(tile % workers)] += k_blocks * width + kTileCost;
+    busy[static_cast<std::size_t>(tile % workers)] += k_blocks * width + kTiles.tile_cost;
   }
   return *std::max_element(busy.begin(), busy.end());
 }

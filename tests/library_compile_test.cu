@@ -1,6 +1,8 @@
 // Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, and
-// the wide kernel.
+// the kernels with tiles of two widths and of few rows.
 
+#include "library/pingpong_gemm.cuh"
+#include "library/skinny_gemm.cuh"
 #include "library/wgmma_gemm.cuh"
 #include "library/wide_gemm.cuh"
 
@@ -21,17 +23,32 @@ HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), General);
 
 }  // namespace hopper_gemm::library::wgmma
 
-namespace hopper_gemm::library::wide {
+#define HG_INSTANTIATE(name, type)                                          \
+  template __global__ void name::gemm_kernel<type>(                         \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+      const __grid_constant__ TwoWidthParams<name::Config>, const __grid_constant__ ClusterPositions)
 
-#define HG_INSTANTIATE(type)                                                                                \
-  template __global__ void gemm_kernel<type>(                                                               \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap,                                 \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ Params, \
-      const __grid_constant__ ClusterPositions)
+namespace hopper_gemm::library {
+
+HG_INSTANTIATE(wide, __nv_bfloat16);
+HG_INSTANTIATE(wide, __half);
+HG_INSTANTIATE(pingpong, __nv_bfloat16);
+HG_INSTANTIATE(pingpong, __half);
+
+}  // namespace hopper_gemm::library
+
+#undef HG_INSTANTIATE
+
+namespace hopper_gemm::library::skinny {
+
+#define HG_INSTANTIATE(type)                                                           \
+  template __global__ void gemm_kernel<Config<wgmma::Tile{48, 64, 7, 1, 1, 1}>, type>( \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ Params)
 
 HG_INSTANTIATE(__nv_bfloat16);
 HG_INSTANTIATE(__half);
 
 #undef HG_INSTANTIATE
 
-}  // namespace hopper_gemm::library::wide
+}  // namespace hopper_gemm::library::skinny

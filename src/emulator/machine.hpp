@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kWordBytes = 2;  ///< what ordinary accesses are 
 inline constexpr std::uint32_t kWordsPerGranule = kGranuleBytes / kWordBytes;
 inline constexpr std::uint32_t kAllWords = (1U << kWordsPerGranule) - 1;
 inline constexpr int kMaxWarpgroups = 8;
-inline constexpr std::uint32_t kMaxMbarriers = 256;  ///< of a cluster, over its life
+inline constexpr std::uint32_t kMaxMbarriers = 512;  ///< of a cluster, over its life
 
 /// Threads that wait for the same thing.
 using WaitList = std::vector<Thread*>;

@@ -20,11 +20,12 @@
 #include "kernels/launch.hpp"
 #include "library/add_slices.hpp"
 #include "library/backend.hpp"
+#include "library/skinny_gemm.hpp"
+#include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
 #include "library/wgmma_configs.hpp"
 #include "library/wgmma_gemm.cuh"
 #include "library/wgmma_tuned.hpp"
-#include "library/wide_gemm.hpp"
 
 namespace hopper_gemm::library {
 namespace wgmma {
@@ -66,6 +67,11 @@ const Instance& instance_of(const Tile& tile) {
              : *std::find_if(kSmallInstances.begin(), kSmallInstances.end(), is_it);
 }
 
+/// Of kWideTile or kPingpongTile.
+const TwoWidthKernel& two_width_kernel(const Tile& tile) {
+  return tile == kWideTile ? kWideKernel : kPingpongKernel;
+}
+
 /// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
 /// even one fits. Thread-safe.
 int active_clusters(const Device& device, const Choice& choice) {
@@ -77,7 +83,10 @@ int active_clusters(const Device& device, const Choice& choice) {
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   int clusters = 0;
   const auto ask = [&] {
-    if (choice.tile == kWideTile) return wide_gemm_clusters(&clusters);
+    if (two_widths_of(choice.tile) != nullptr) {
+      return two_width_kernel(choice.tile).active_clusters(&clusters);
+    }
+    if (is_skinny(choice.tile)) return skinny_gemm_clusters(choice.tile, choice.split, &clusters);
     const Instance& instance = instance_of(choice.tile);
     return max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
                                instance.smem_bytes, &clusters);
@@ -129,6 +138,14 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
+/// Whether launches may begin before what is ahead of them in the stream ends. Clusters that wait for room keep those of
+/// the kernel before them from ending: 1x4096x4096, whose K four CTAs share, takes 16.9 us after 13.2. Where CTAs share an
+/// SM, those that wait crowd on the SMs that are free first: 1x4608x3584 takes 14.0 us after 11.6.
+bool overlaps(const Problem& problem, const Choice& choice) {
+  const bool has_place = is_skinny(choice.tile) ? !shares_an_sm(choice.tile) : cluster_size(choice) == 1;
+  return problem.programmatic_dependent_launch && has_place;
+}
+
 class PreparedWgmma final : public PreparedGemm {
  public:
   PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, std::string reason)
@@ -136,7 +153,7 @@ class PreparedWgmma final : public PreparedGemm {
         instance_(instance_of(choice_.tile)),
         config_(name_of(choice_)),
         reason_(std::move(reason)),
-        programmatic_dependent_launch_(problem.programmatic_dependent_launch) {
+        overlaps_(overlaps(problem, choice)) {
     const KernelArgs& args = problem.args;
     const Tile& tile = choice_.tile;
     const GemmShape shape = args.shape;
@@ -239,11 +256,7 @@ class PreparedWgmma final : public PreparedGemm {
     std::array<cudaLaunchAttribute, 2> attributes{};
     unsigned num_attributes = 0;
     if (cluster_size(choice_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(choice_));
-    // Clusters that wait for room keep those of the kernel before them from ending: 1x4096x4096, whose K four CTAs share,
-    // takes 16.9 us after 13.2.
-    if (programmatic_dependent_launch_ && cluster_size(choice_) == 1) {
-      attributes[num_attributes++] = programmatic_dependent_launch_attribute();
-    }
+    if (overlaps_) attributes[num_attributes++] = programmatic_dependent_launch_attribute();
     cudaLaunchConfig_t config =
         launch_config(dim3(num_ctas_), num_threads(choice_.tile), instance_.smem_bytes, attributes.data());
     config.numAttrs = num_attributes;
@@ -258,7 +271,7 @@ class PreparedWgmma final : public PreparedGemm {
   const Instance& instance_;
   std::string config_;
   std::string reason_;
-  bool programmatic_dependent_launch_;
+  bool overlaps_;
   std::size_t workspace_bytes_;
   unsigned num_ctas_;
   bool is_plain_;  // with beta 0
@@ -269,26 +282,74 @@ class PreparedWgmma final : public PreparedGemm {
   ClusterPositions positions_{};
 };
 
-/// The wide kernel, and what computes the rest.
-class PreparedWide final : public PreparedGemm {
+/// The skinny kernel, or what computes what it does not.
+class PreparedSkinny final : public PreparedGemm {
+ public:
+  /// rest: of the same problem, where is_for_kernel_of() is false.
+  PreparedSkinny(const Problem& problem, const Choice& choice, std::unique_ptr<const PreparedGemm> rest,
+                 std::string reason)
+      : choice_(choice),
+        rest_(std::move(rest)),
+        config_(name_of(choice)),
+        reason_(std::move(reason)),
+        overlaps_(overlaps(problem, choice)) {}
+
+  Status encode_tensor_maps(const KernelArgs& args) {
+    if (rest_ != nullptr) return {};
+    const auto encode_input = [&](const char* name, const OperandArgs& operand, int lines, int block_lines,
+                                  TensorMap* tensor_map) {
+      return encode(name, tensor_map_type(args.input_type), {args.shape.k, lines, args.batch_count},
+                    operand.leading_dimension, operand.batch_stride, {kBlockK, block_lines, 1}, tensor_map);
+    };
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args.shape.m, choice_.tile.block_m, &tensor_map_a_));
+    return encode_input("B", args.b, args.shape.n, choice_.tile.block_n, &tensor_map_b_);
+  }
+
+  Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
+    if (rest_ != nullptr) return rest_->launch(args, workspace, stream);
+    TensorMap tensor_map_a = tensor_map_a_;
+    TensorMap tensor_map_b = tensor_map_b_;
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &tensor_map_a));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &tensor_map_b));
+    return launch_skinny_gemm(choice_.tile, choice_.split, tensor_map_a, tensor_map_b, args, overlaps_,
+                              stream);
+  }
+
+  std::size_t workspace_bytes() const override { return 0; }
+  const std::string& config() const override { return config_; }
+  std::string explain() const override { return reason_; }
+
+ private:
+  Choice choice_;
+  std::unique_ptr<const PreparedGemm> rest_;
+  std::string config_;
+  std::string reason_;
+  bool overlaps_;
+  TensorMap tensor_map_a_{};
+  TensorMap tensor_map_b_{};
+};
+
+/// A kernel with tiles of two widths, and what computes the rest.
+class PreparedTwoWidths final : public PreparedGemm {
  public:
   /// rest: of the same problem.
-  PreparedWide(const Problem& problem, const Device& device, std::unique_ptr<const PreparedGemm> rest,
-               std::string reason)
-      : rest_(std::move(rest)),
-        config_(name_of({kWideTile, 1})),
+  PreparedTwoWidths(const Problem& problem, const Device& device, const Choice& choice,
+                    std::unique_ptr<const PreparedGemm> rest, std::string reason)
+      : kernel_(two_width_kernel(choice.tile)),
+        rest_(std::move(rest)),
+        config_(name_of(choice)),
         reason_(std::move(reason)),
-        is_for_wide_kernel_(wgmma::is_for_wide_kernel(problem)),
-        columns_(
-            split_columns(problem.args.shape, kWideTiles, ceil_div(problem.args.shape.k, kBlockK),
-                          std::min(active_clusters(device, {kWideTile, 1}), ClusterPositions::kMaxClusters))),
+        is_for_kernel_(is_for_kernel_of(choice.tile, problem)),
+        columns_(split_columns(problem.args.shape, *two_widths_of(choice.tile),
+                               ceil_div(problem.args.shape.k, kBlockK),
+                               std::min(active_clusters(device, choice), ClusterPositions::kMaxClusters))),
         positions_(positions_by_gpc(known_cluster_placement(), columns_.workers)) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
-    if (!is_for_wide_kernel_) return {};
+    if (!is_for_kernel_) return {};
     const auto [m, n, k] = args.shape;
     const TensorMapType type = tensor_map_type(args.input_type);
-    const WideBoxes boxes = wide_boxes();
+    const TwoWidthBoxes& boxes = kernel_.boxes;
     HG_RETURN_IF_ERROR(
         encode("A", type, {k, m, 1}, args.a.leading_dimension, 0, {kBlockK, boxes.a_rows, 1}, &maps_.a));
     HG_RETURN_IF_ERROR(
@@ -299,14 +360,14 @@ class PreparedWide final : public PreparedGemm {
   }
 
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
-    if (!is_for_wide_kernel_ || args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
-    WideMaps maps = maps_;
+    if (!is_for_kernel_ || args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
+    TwoWidthMaps maps = maps_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &maps.a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b_narrow));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.epilogue.d, &maps.d));
-    return launch_wide_gemm(maps, args.input_type, args.shape, columns_, args.epilogue.alpha, positions_,
-                            stream);
+    return kernel_.launch(maps, args.input_type, args.shape, columns_, args.epilogue.alpha, positions_,
+                          stream);
   }
 
   std::size_t workspace_bytes() const override { return 0; }
@@ -314,13 +375,14 @@ class PreparedWide final : public PreparedGemm {
   std::string explain() const override { return reason_; }
 
  private:
+  const TwoWidthKernel& kernel_;
   std::unique_ptr<const PreparedGemm> rest_;
   std::string config_;
   std::string reason_;
-  bool is_for_wide_kernel_;
+  bool is_for_kernel_;
   ColumnSplit columns_;
   ClusterPositions positions_;
-  WideMaps maps_{};
+  TwoWidthMaps maps_{};
 };
 
 std::string text_of(const Estimate& estimate) {
@@ -336,7 +398,7 @@ std::vector<std::string> configs() {
   return names;
 }
 
-/// By a tile other than the wide kernel's.
+/// By a tile of one width.
 Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice,
                       const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
   const Instance& instance = instance_of(choice.tile);
@@ -382,21 +444,33 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
        ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
-  if (chosen->choice.tile != kWideTile)
-    return prepare_choice(problem, device, chosen->choice, reason, prepared);
-  HG_RETURN_IF_ERROR(load_wide_gemm());
+  const Choice& choice = chosen->choice;
+  const bool has_two_widths = two_widths_of(choice.tile) != nullptr;
+  if (!has_two_widths && !is_skinny(choice.tile)) {
+    return prepare_choice(problem, device, choice, reason, prepared);
+  }
   std::unique_ptr<const PreparedGemm> rest;
-  HG_RETURN_IF_ERROR(prepare_choice(problem, device, {kTileForTheRest, 1}, reason, &rest));
-  auto made = std::make_unique<PreparedWide>(problem, device, std::move(rest), reason);
-  HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
-  *prepared = std::move(made);
-  return {};
+  if (has_two_widths || !is_for_kernel_of(choice.tile, problem)) {
+    HG_RETURN_IF_ERROR(prepare_choice(problem, device, {kTileForTheRest, 1}, reason, &rest));
+  }
+  const auto finish = [&](auto made) {
+    HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
+    *prepared = std::move(made);
+    return Status();
+  };
+  if (has_two_widths) {
+    HG_RETURN_IF_ERROR(two_width_kernel(choice.tile).load());
+    return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
+  }
+  HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
+  return finish(std::make_unique<PreparedSkinny>(problem, choice, std::move(rest), reason));
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
   std::vector<std::string> names;
   for (const Estimate& estimate : ranked(problem, active_clusters_of(device))) {
-    names.push_back(name_of(estimate.choice));
+    // Others would be measured as the tile for the rest over and over.
+    if (is_for_kernel_of(estimate.choice.tile, problem)) names.push_back(name_of(estimate.choice));
   }
   return names;
 }

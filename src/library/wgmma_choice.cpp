@@ -7,13 +7,16 @@
 #include <limits>
 
 #include "hopper_gemm/ceil_div.hpp"
+#include "library/skinny_gemm.hpp"
+#include "library/two_width_gemm.hpp"
 #include "library/wgmma_configs.hpp"
-#include "library/wide_gemm.hpp"
 
 namespace hopper_gemm::library::wgmma {
 namespace {
 
 constexpr double kInputBytes = 2;
+// One above the other: of more rows larger tiles are faster.
+constexpr int kMostSkinnyTiles = 4;
 // With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an H200 runs of such
 // clusters at a time. Rounded up to whole slices, K's last block still has a number of 32 bits, whatever K.
 constexpr std::array kSlices = {2, 3, 5, 7, 10, 15, 30};
@@ -26,19 +29,22 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
 
 // Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs measured of other
 // configurations at the same shapes.
-constexpr double kLaunchUs = 2.45;             // of a kernel that has nothing to do
-constexpr double kFillUs = 0.31;               // until the first loads arrive
-constexpr double kClusterUs = 0.4;             // a cluster's barriers
-constexpr double kReduceUs = 4.8;              // to exchange the sums of a split K
-constexpr double kSlicesUs = 5.0;              // of the kernel that adds up the sums of slices
-constexpr double kMemoryBytesPerUs = 3.9e6;    // what reads that are not balanced over all channels reach
-constexpr double kSmMemoryBytesPerUs = 8.1e4;  // of that, one SM
-constexpr double kL2BytesPerUs = 9.0e6;        // to all SMs
-constexpr double kSmBytesPerUs = 1.2e5;        // to one
-constexpr double kSmFlopsPerUs = 6.6e6;        // of an SM with the largest tiles
-constexpr double kSmWideFlopsPerUs = 6.77e6;   // with those of the wide kernel
-constexpr double kBlockUs = 0.207;             // least time of a K block
-constexpr double kStoreElemsPerUs = 4.9e4;     // of an SM
+constexpr double kLaunchUs = 2.45;                // of a kernel that has nothing to do
+constexpr double kFillUs = 0.31;                  // until the first loads arrive
+constexpr double kClusterUs = 0.4;                // a cluster's barriers
+constexpr double kReduceUs = 4.8;                 // to exchange the sums of a split K
+constexpr double kSkinnyReduceUs = 1.5;           // the same of few rows
+constexpr double kSlicesUs = 5.0;                 // of the kernel that adds up the sums of slices
+constexpr double kMemoryBytesPerUs = 3.9e6;       // what reads that are not balanced over all channels reach
+constexpr double kSmMemoryBytesPerUs = 8.1e4;     // of that, one SM
+constexpr double kL2BytesPerUs = 9.0e6;           // to all SMs
+constexpr double kSmBytesPerUs = 1.2e5;           // to one
+constexpr double kSmFlopsPerUs = 6.6e6;           // of an SM with the largest tiles
+constexpr double kSmWideFlopsPerUs = 6.77e6;      // with those of the wide kernel
+constexpr double kSmPingpongFlopsPerUs = 6.45e6;  // with those of the pingpong kernel
+constexpr double kBlockUs = 0.207;                // least time of a K block
+constexpr double kSkinnyBlockUs = 0.12;           // of one of few rows
+constexpr double kStoreElemsPerUs = 4.9e4;        // of an SM
 
 constexpr int kTmaAlignmentBytes = 16;
 constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
@@ -87,7 +93,10 @@ std::vector<Choice> all_choices() {
   std::vector<Choice> choices;
   append_choices(kLargeTiles, &choices);
   append_choices(kSmallTiles, &choices);
-  choices.push_back({kWideTile, 1});
+  for (const Tile& tile : kSkinnyTiles) {
+    for (int split = 1; split <= kMaxSplit; ++split) choices.push_back({tile, split});
+  }
+  for (const Tile& tile : {kWideTile, kPingpongTile}) choices.push_back({tile, 1});
   return choices;
 }
 
@@ -134,12 +143,16 @@ bool is_plain(const Problem& problem) {
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
 
-bool is_for_wide_kernel(const Problem& problem) {
+bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
   const KernelArgs& args = problem.args;
+  const bool is_k_major = args.a.major == OperandMajor::K && args.b.major == OperandMajor::K;
+  if (is_skinny(tile)) return is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m;
+  if (two_widths_of(tile) == nullptr) return true;
   // Columns of tiles that begin in D may end beyond 2^31.
-  const bool has_room = args.shape.n <= std::numeric_limits<int>::max() - kWideTiles.wide_n;
-  return has_room && is_plain(problem) && args.batch_count == 1 && args.a.major == OperandMajor::K &&
-         args.b.major == OperandMajor::K && args.epilogue.output_type == args.input_type;
+  const bool has_room =
+      args.shape.n <= std::numeric_limits<int>::max() - std::max(kWideTiles.wide_n, kPingpongTiles.wide_n);
+  return has_room && is_k_major && is_plain(problem) && args.batch_count == 1 &&
+         args.epilogue.output_type == args.input_type;
 }
 
 std::string fault_of(const Problem& problem, const Choice& choice) {
@@ -177,16 +190,23 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   const double columns = std::min(n, tile.block_n);
   const double block_bytes = (rows / tile.cluster_n + columns / tile.cluster_m) * kBlockK * kInputBytes;
   const double block_flops = 2.0 * tile.block_m * tile.block_n * kBlockK;
-  const double block_us = std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
-                                    block_bytes * ctas / kL2BytesPerUs, kBlockUs});
+  const double block_us =
+      std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
+                block_bytes * ctas / kL2BytesPerUs, is_skinny(tile) ? kSkinnyBlockUs : kBlockUs});
   const double tile_us = k_blocks * block_us + rows * columns / choice.split / kStoreElemsPerUs +
-                         (choice.split > 1 ? kReduceUs : 0);
+                         (choice.split == 1 ? 0
+                          : is_skinny(tile) ? kSkinnyReduceUs
+                                            : kReduceUs);
 
   const auto batches_of = [&](const OperandArgs& operand) {
     return operand.batch_stride == 0 ? 1.0 : args.batch_count;
   };
   const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
+  // Of the skinny kernel's CTAs the next one starts where one ends.
+  const double turns = is_skinny(tile)
+                           ? std::max(1.0, static_cast<double>(clusters) / static_cast<double>(active))
+                           : static_cast<double>(waves);
   // Least time for the operands to come from memory and D to go there.
   const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
   const double slices_us =
@@ -195,29 +215,31 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
           : kSlicesUs + 2.0 * static_cast<double>(workspace_bytes(args, choice)) / kL2BytesPerUs;
   return {.choice = choice,
           .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) + slices_us +
-                     both(static_cast<double>(waves) * tile_us, memory_us),
+                     both(turns * tile_us, memory_us),
           .waves = static_cast<int>(waves)};
 }
 
 namespace {
 
-/// How long the wide kernel should take for what it can compute.
-Estimate estimate_of_wide_kernel(const KernelArgs& args, const ActiveClusters& active_clusters) {
-  const Choice choice = {kWideTile, 1};
+/// How long a kernel with tiles of two widths should take for what it can compute.
+Estimate estimate_of_two_widths(const KernelArgs& args, const Choice& choice, const WideAndNarrow& tiles,
+                                const ActiveClusters& active_clusters) {
+  const Tile& tile = choice.tile;
+  const double sm_flops_per_us = tile == kWideTile ? kSmWideFlopsPerUs : kSmPingpongFlopsPerUs;
   const auto [m, n, k] = args.shape;
   const int k_blocks = ceil_div(k, kBlockK);
-  const ColumnSplit columns = split_columns(args.shape, kWideTiles, k_blocks, active_clusters(choice));
-  const std::int64_t rows = ceil_div(m, kWideTiles.cluster_m);
+  const ColumnSplit columns = split_columns(args.shape, tiles, k_blocks, active_clusters(choice));
+  const std::int64_t rows = ceil_div(m, tiles.cluster_m);
   const std::int64_t workers = columns.workers;
   const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
   const std::int64_t waves = ceil_div(rows * (columns.wide_columns + columns.narrow_columns), workers);
-  const double ctas = static_cast<double>(workers) * cluster_size(kWideTile);
+  const double ctas = static_cast<double>(workers) * cluster_size(tile);
   const auto tile_us = [&](int cluster_n) {
-    const double block_m = kWideTile.block_m;
-    const double block_n = static_cast<double>(cluster_n) / kWideTile.cluster_n;
-    const double block_bytes = (block_m / kWideTile.cluster_n + block_n) * kBlockK * kInputBytes;
+    const double block_m = tile.block_m;
+    const double block_n = static_cast<double>(cluster_n) / tile.cluster_n;
+    const double block_bytes = (block_m / tile.cluster_n + block_n) * kBlockK * kInputBytes;
     const double block_us =
-        std::max({2.0 * block_m * block_n * kBlockK / kSmWideFlopsPerUs, block_bytes / kSmBytesPerUs,
+        std::max({2.0 * block_m * block_n * kBlockK / sm_flops_per_us, block_bytes / kSmBytesPerUs,
                   block_bytes * ctas / kL2BytesPerUs, kBlockUs});
     // Half of it is hidden.
     return k_blocks * block_us + block_m * block_n / kStoreElemsPerUs / 2;
@@ -226,16 +248,20 @@ Estimate estimate_of_wide_kernel(const KernelArgs& args, const ActiveClusters& a
   const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
   return {.choice = choice,
           .time_us = kLaunchUs + kFillUs + kClusterUs +
-                     both(static_cast<double>(wide_waves) * tile_us(kWideTiles.wide_n) +
-                              static_cast<double>(waves - wide_waves) * tile_us(kWideTiles.narrow_n),
+                     both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
+                              static_cast<double>(waves - wide_waves) * tile_us(tiles.narrow_n),
                           memory_us),
           .waves = static_cast<int>(waves)};
 }
 
 Estimate estimate_of(const Problem& problem, const Choice& choice, const ActiveClusters& active_clusters) {
-  if (choice.tile != kWideTile) return estimate(problem.args, choice, active_clusters);
-  if (is_for_wide_kernel(problem)) return estimate_of_wide_kernel(problem.args, active_clusters);
-  Estimate of_the_rest = estimate(problem.args, {kTileForTheRest, 1}, active_clusters);
+  const KernelArgs& args = problem.args;
+  if (is_for_kernel_of(choice.tile, problem)) {
+    const WideAndNarrow* const tiles = two_widths_of(choice.tile);
+    if (tiles == nullptr) return estimate(args, choice, active_clusters);
+    return estimate_of_two_widths(args, choice, *tiles, active_clusters);
+  }
+  Estimate of_the_rest = estimate(args, {kTileForTheRest, 1}, active_clusters);
   of_the_rest.choice = choice;
   return of_the_rest;
 }

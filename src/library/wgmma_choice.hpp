@@ -60,10 +60,11 @@ bool can_store_by_tma(const Problem& problem);
 /// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
 bool is_plain(const Problem& problem);
 
-/// Whether the wide kernel can compute the problem where beta is 0.
-bool is_for_wide_kernel(const Problem& problem);
+/// Whether the kernel that the tile is of can compute the problem: where beta is 0, if the tile has two widths. What it
+/// cannot is left to kTileForTheRest.
+bool is_for_kernel_of(const Tile& tile, const Problem& problem);
 
-/// How long the problem should take by `choice`, which is another tile than kWideTile.
+/// How long the problem should take by `choice`, whose tile has one width.
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters);
 
 /// Of K, of a slice. The last may reach over K's end.

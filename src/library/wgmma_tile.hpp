@@ -6,7 +6,7 @@ namespace hopper_gemm::library::wgmma {
 
 /// A compiled configuration of the wgmma kernel: what one CTA computes, and how CTAs share what they load.
 struct Tile {
-  int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup
+  int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
   int block_n;    ///< columns of D: 64 to 256, in multiples of 64
   int stages;     ///< of 64 elements along K
   int cluster_m;  ///< CTAs one above the other, which share B
@@ -16,10 +16,7 @@ struct Tile {
   HG_HOST_DEVICE friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };
 
-/// The wide kernel's, see wide_gemm.hpp: plain products of K-major A and B alone. What else is asked of its configuration is
-/// computed by the tile behind it.
-inline constexpr Tile kWideTile = {
-    .block_m = 256, .block_n = 192, .stages = 3, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+/// The one for what kernels of fewer operations leave.
 inline constexpr Tile kTileForTheRest = {
     .block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2};
 
@@ -36,10 +33,21 @@ inline constexpr int kStoreBufferBytes = 16 * 128;
 
 HG_HOST_DEVICE constexpr int cluster_size(const Tile& tile) { return tile.cluster_m * tile.cluster_n; }
 
+/// Whether the tile has fewer rows than wgmma: it is the skinny kernel's, which transposes it.
+HG_HOST_DEVICE constexpr bool is_skinny(const Tile& tile) { return tile.block_m < 64; }
+
 HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) { return (tile.block_m + tile.block_n) * 128; }
 
-/// Consumers and the warpgroup of the producer.
-HG_HOST_DEVICE constexpr int num_threads(const Tile& tile) { return (tile.consumers + 1) * 128; }
+/// Whether an SM has room for several CTAs of the skinny kernel.
+HG_HOST_DEVICE constexpr bool shares_an_sm(const Tile& tile) {
+  constexpr int kHalf = 113 * 1024;
+  return tile.stages * stage_bytes(tile) <= kHalf;
+}
+
+/// Consumers and the warpgroup of the producer, or its warp.
+HG_HOST_DEVICE constexpr int num_threads(const Tile& tile) {
+  return is_skinny(tile) ? 128 + 32 : (tile.consumers + 1) * 128;
+}
 
 /// Stages and store buffers. The barriers take less than 1 KiB beside them.
 HG_HOST_DEVICE constexpr int buffer_bytes(const Tile& tile) {

@@ -17,13 +17,12 @@
 
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/device_common.cuh"
-#include "hopper_gemm/epilogue.cuh"
-#include "hopper_gemm/host_device.hpp"
 #include "hopper_gemm/pipeline.cuh"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_queue.cuh"
 #include "hopper_gemm/tile_scheduler.hpp"
+#include "library/two_width_gemm.cuh"
 
 namespace hopper_gemm::library::wide {
 
@@ -35,6 +34,7 @@ struct Config {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
+  static constexpr int kMinKBlocks = 2;  // the first and the last of a tile
   static constexpr int kNumStages = 3;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
   static constexpr int kClusterN = 2;  // CTAs of a cluster, side by side
@@ -71,32 +71,6 @@ struct alignas(1024) SharedStorage {
                  [Config::kStoreM * Config::kStoreN * Config::kElemBytes];
   Config::Pipeline pipeline;
   Config::TileQueue tile_queue;
-};
-
-/// The cluster tiles of D: wide ones, and narrow ones in the columns behind them.
-struct Tiles {
-  TileGrid wide;
-  TileGrid narrow;
-
-  HG_HOST_DEVICE cuda::std::uint32_t count() const { return wide.num_tiles() + narrow.num_tiles(); }
-
-  /// How many columns each CTA of a cluster has of it.
-  __device__ __forceinline__ int block_n(cuda::std::uint32_t index) const {
-    return index < wide.num_tiles() ? Config::WIDE_N : Config::NARROW_N;
-  }
-
-  /// Bands of rows, each walked column by column.
-  __device__ __forceinline__ TileCoord at(cuda::std::uint32_t index) const {
-    return index < wide.num_tiles() ? supertile_order(index, wide, Config::kBandM)
-                                    : supertile_order(index - wide.num_tiles(), narrow, Config::kBandM);
-  }
-
-  /// Where a CTA's tile of so many columns begins in D.
-  __device__ __forceinline__ int first_column(TileCoord cluster_tile, int cta_rank, int block_n) const {
-    const int first_narrow = wide.n * Config::kClusterN * Config::WIDE_N;
-    return (block_n == Config::WIDE_N ? 0 : first_narrow) +
-           (cluster_tile.n * Config::kClusterN + cta_rank) * block_n;
-  }
 };
 
 /// Accumulators that are yet to be stored: those of a consumer's lower block.
@@ -146,20 +120,8 @@ struct Consumer {
 
   /// Stores kStoreN columns of the warp's rows through a staging buffer. fragment: their accumulators.
   __device__ __forceinline__ void store_piece(const float* fragment, int buffer, int row, int column) const {
-    using namespace ptx;
-    const SmemAddr staging = smem_addr(smem.d[warp][buffer]);
-    if (lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
-    __syncwarp();
-    float scaled[Config::kStoreN / 2];
-#pragma unroll
-    for (int i = 0; i < Config::kStoreN / 2; ++i) scaled[i] = alpha * fragment[i];
-    stage_fragment_swizzled<T, Config::kStoreN>(scaled, staging, 0, lane);
-    fence_proxy_async_shared_cta();
-    __syncwarp();
-    if (lane == 0) {
-      cp_async_bulk_tensor_s2g(tensor_map_d, {column, row, 0}, staging);
-      cp_async_bulk_commit_group();
-    }
+    store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
+        fragment, alpha, ptx::smem_addr(smem.d[warp][buffer]), tensor_map_d, row, column, lane);
   }
 
   /// Stores what is pending of the lower block. The upper block's pieces have used the buffers before.
@@ -246,20 +208,14 @@ __device__ __forceinline__ void compute_tile(const Consumer<T>& self,
   pending = {row + Config::kWgmmaM, first_column, kBlockN};
 }
 
-/// What of a launch is no tensor map.
-struct Params {
-  Tiles tiles;
-  int num_k_blocks;
-  float alpha;
-};
-
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows.
 template <typename T>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_b_narrow,
-                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
+                const __grid_constant__ TensorMap tensor_map_d,
+                const __grid_constant__ TwoWidthParams<Config> params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
@@ -279,7 +235,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
   const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;
-  const Tiles& tiles = params.tiles;
+  const auto& tiles = params.tiles;
   Config::Pipeline::State state;
   Config::TileQueue::State queue_state;
 

@@ -18,6 +18,7 @@
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "library/backend.hpp"
+#include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
 #include "library/wgmma_tuned.hpp"
 #include "tests/library_gemm.hpp"
@@ -32,6 +33,7 @@ using library::wgmma_backend;
 using library::wgmma::all_choices;
 using library::wgmma::Choice;
 using library::wgmma::cluster_size;
+using library::wgmma::is_skinny;
 using library::wgmma::name_of;
 using library::wgmma::Tile;
 using library::wgmma::workspace_bytes;
@@ -126,29 +128,53 @@ std::vector<Case> cases_of_tiles() {
   return cases;
 }
 
-/// What the wide kernel computes, and what it leaves to another: tiles of both widths in one cluster, one block of K and
+/// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in one cluster, one block of K and
 /// more than stages, D that ends within a tile; a beta that is there at times; what is not plain.
-std::vector<Case> cases_of_wide_tiles() {
+std::vector<Case> cases_of_two_widths() {
   std::vector<Case> cases;
-  const Choice choice = {library::wgmma::kWideTile, 1};
-  constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
-  for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
-    for (const GemmShape& shape : kShapes) {
-      LibraryProblem problem{.shape = shape, .input_type = type, .output_type = type};
-      problem.a = {.gap = 8};
-      problem.d = {.gap = 16};
-      for (const float alpha : {1.0F, -2.0F}) {
-        problem.alpha = alpha;
-        for (const int clusters : {1, 3}) cases.push_back({choice, problem, clusters * cluster_size(choice)});
+  for (const Tile& tile : {library::kWideTile, library::kPingpongTile}) {
+    const Choice choice = {tile, 1};
+    constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
+    for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
+      for (const GemmShape& shape : kShapes) {
+        LibraryProblem problem{.shape = shape, .input_type = type, .output_type = type};
+        problem.a = {.gap = 8};
+        problem.d = {.gap = 16};
+        for (const float alpha : {1.0F, -2.0F}) {
+          problem.alpha = alpha;
+          for (const int clusters : {1, 3})
+            cases.push_back({choice, problem, clusters * cluster_size(choice)});
+        }
+        problem.beta = -2;
+        cases.push_back({choice, problem, cluster_size(choice)});
       }
-      problem.beta = -2;
-      cases.push_back({choice, problem, cluster_size(choice)});
+    }
+    LibraryProblem ragged{.shape = {264, 257, 72}};
+    cases.push_back({choice, ragged, cluster_size(choice)});
+    LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
+    cases.push_back({choice, batched, cluster_size(choice)});
+  }
+  return cases;
+}
+
+/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches.
+std::vector<Case> cases_of_few_rows() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    if (!is_skinny(choice.tile) || choice.split > 4) continue;
+    for (const int rows : {1, 9, choice.tile.block_m, choice.tile.block_m + 17}) {
+      ++number;
+      const int k_blocks = choice.split + number % 3 * choice.tile.stages;
+      LibraryProblem problem =
+          general({rows, number % 4 == 0 ? 192 : 131, k_blocks * 64 - number % 2 * 40}, number);
+      problem.major_a = problem.major_b = OperandMajor::K;
+      problem.batch_count = 1 + number % 2;
+      problem.a.shared = number % 5 == 1;
+      problem.b.shared = number % 5 == 2;
+      cases.push_back({choice, problem, 2 * cluster_size(choice)});
     }
   }
-  LibraryProblem ragged{.shape = {264, 257, 72}};
-  cases.push_back({choice, ragged, cluster_size(choice)});
-  LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
-  cases.push_back({choice, batched, cluster_size(choice)});
   return cases;
 }
 
@@ -291,7 +317,9 @@ std::string name_of_param(const testing::TestParamInfo<Case>& param) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_tiles()), name_of_param);
-INSTANTIATE_TEST_SUITE_P(WideTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_wide_tiles()),
+INSTANTIATE_TEST_SUITE_P(FewRows, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_few_rows()),
+                         name_of_param);
+INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_two_widths()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_batches()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Splits, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_splits()), name_of_param);
@@ -306,9 +334,10 @@ std::vector<Case> cases_of_sums() {
   for (const Choice& choice : all_choices()) {
     if (choice.split == 1 || choice.slices > 2) continue;
     ++number;
-    const GemmShape shape = {choice.tile.block_m - 27, choice.tile.block_n,
+    const GemmShape shape = {choice.tile.block_m / 2 + 5, choice.tile.block_n,
                              choice.split * choice.slices * 64 + 40};
     LibraryProblem problem = number % 2 == 0 ? plain(shape, number / 2) : general(shape, number / 2);
+    if (is_skinny(choice.tile)) problem.major_a = problem.major_b = OperandMajor::K;
     problem.values = OperandValues::Uniform;
     // In bf16 most differences round away.
     problem.output_type = number % 2 == 0 ? DataType::Float16 : DataType::Float32;
@@ -337,7 +366,7 @@ TEST(EmulatedLibraryWgmmaChoice, NamesAllThatCanBeChosen) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
-/// A small D with a K that is long enough for all SMs.
+/// A small D with a K that is long enough for all SMs. A is MN-major: the skinny kernel would do without slices.
 library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
   library::Problem problem{.args = {},
                            .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
@@ -345,8 +374,8 @@ library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
                            .workspace_limit_bytes = workspace_limit_bytes};
   problem.args.shape = {60, 61, 65536};
   problem.args.batch_count = 1;
-  problem.args.a = {nullptr, OperandMajor::K, 65536, 0};
-  problem.args.b = problem.args.a;
+  problem.args.a = {nullptr, OperandMajor::MN, 64, 0};
+  problem.args.b = {nullptr, OperandMajor::K, 65536, 0};
   problem.args.epilogue.ldd = 64;
   return problem;
 }

@@ -40,6 +40,10 @@ SIMT_GEMM = "src/kernels/simt/simt_gemm.cuh"
 
 LIBRARY = "tests/emulator/library/wgmma_few_tiles.cu"
 WGMMA_GEMM = "src/library/wgmma_gemm.cuh"
+PINGPONG = "src/library/pingpong_gemm.cu"
+PINGPONG_GEMM = "src/library/pingpong_gemm.cuh"
+SKINNY = "src/library/skinny_gemm.cu"
+SKINNY_GEMM = "src/library/skinny_gemm.cuh"
 
 EPILOGUE = "include/hopper_gemm/epilogue.cuh"
 PIPELINE = "include/hopper_gemm/pipeline.cuh"
@@ -137,6 +141,12 @@ LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous
 LIBRARY_CONSUMERS_BARRIER = "    ptx::barrier_sync(kConsumersBarrier, Config::kNumConsumerThreads);\n"
 LIBRARY_SLICE = "load(span * kSpan + first, line0 + span * kSpan, k + first);"
 LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
+PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);\n"
+PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
+PINGPONG_SKIP = "      skip_stages(state, params.num_k_blocks);\n    }\n"
+PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
+SKINNY_SUMS_THERE = "      barrier_sync(kConsumersBarrier, kWarpgroupThreads);\n"
+SKINNY_DRAIN = "  // A peer may still read this CTA's sums.\n  if (params.split > 1) {"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
@@ -480,6 +490,23 @@ MUTANTS = {
         (WGMMA_GEMM, "first_of_k_slice + first_k_block", "0 * first_of_k_slice + first_k_block")]),
     "library_slices_of_other_batches": (LIBRARY, [
         (WGMMA_GEMM, "tile.batch / params.k_slices;", "tile.batch;")]),
+    "library_pingpong_out_of_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_TURN, ""), (PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
+    "library_pingpong_hands_on_too_early": (PINGPONG, [
+        (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
+    "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
+    "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
+    "library_pingpong_skips_without_the_phase": (PINGPONG, [
+        (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),
+    "library_pingpong_release_before_the_wait": (PINGPONG, [
+        (PINGPONG_GEMM, "      wgmma_wait_group<1>();\n" + PINGPONG_RELEASE,
+         PINGPONG_RELEASE + "      wgmma_wait_group<1>();\n")]),
+    "library_skinny_sums_read_before_they_are_there": (SKINNY, [(SKINNY_GEMM, SKINNY_SUMS_THERE, "")]),
+    "library_skinny_sums_of_one_cta_alone": (SKINNY, [
+        (SKINNY_GEMM, "static_cast<unsigned>(of_rank)", "static_cast<unsigned>(rank)")]),
+    "library_skinny_no_drain_of_splits": (SKINNY, [
+        (SKINNY_GEMM, SKINNY_DRAIN, SKINNY_DRAIN.replace("> 1", "< 1"))]),
+    "library_skinny_split_forgets_the_longer_parts": (SKINNY, [
+        (SKINNY_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
 }
 
 

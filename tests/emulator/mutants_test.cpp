@@ -275,6 +275,16 @@ const Mutant kLibraryMutants[] = {
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
     {"library_slices_of_the_same_k", {kWrongSum}},
     {"library_slices_of_other_batches", {kWrongSum}},
+    {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly}},
+    {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly}},
+    {"library_pingpong_keeps_its_turn", {"deadlock"}},
+    {"library_pingpong_skips_nothing", {"deadlock"}},
+    {"library_pingpong_skips_without_the_phase", {"deadlock"}},
+    {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"library_skinny_sums_read_before_they_are_there", {kRace, kNeverWritten}},
+    {"library_skinny_sums_of_one_cta_alone", {kWrongSum}},
+    {"library_skinny_no_drain_of_splits", {kEndNotOrdered}},
+    {"library_skinny_split_forgets_the_longer_parts", {kWrongSum}},
 };
 
 // The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
@@ -324,7 +334,7 @@ struct LibraryRun {
 };
 
 /// Tiles that follow each other and are stored by TMA in part; layouts of which a cluster's CTAs share slices, and more
-/// blocks of K than stages; K that CTAs share, of one cluster and of two.
+/// blocks of K than stages; K that CTAs share, of one cluster and of two; consumers in turn; few rows.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
   constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
@@ -332,16 +342,19 @@ std::vector<LibraryRun> library_runs() {
       .shape = {197, 136, 139}, .major_a = OperandMajor::MN, .major_b = OperandMajor::MN};
   LibraryProblem long_k = along_mn;
   long_k.shape.k = 15 * 64;
-  return {{"wgmma_128x128_s6_c1x1", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
-          {"wgmma_128x128_s6_c1x1", {.shape = {261, 264, 10 * 64}}},
-          {kSharesBoth, {.shape = {197, 136, 139}}},
-          {kSharesBoth, along_mn},
-          {kSharesBoth, long_k},
-          {"wgmma_128x128_s6_c1x1_k2", {.shape = {149, 136, 5 * 64}}},
-          {"wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
-          {"wgmma_128x128_s6_c1x1_k8x2",
-           {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow},
-           8}};
+  return {
+      {"wgmma_128x128_s6_c1x1", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
+      {"wgmma_128x128_s6_c1x1", {.shape = {261, 264, 10 * 64}}},
+      {kSharesBoth, {.shape = {197, 136, 139}}},
+      {kSharesBoth, along_mn},
+      {kSharesBoth, long_k},
+      {"wgmma_128x128_s6_c1x1_k2", {.shape = {149, 136, 5 * 64}}},
+      {"wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
+      {"wgmma_128x128_s6_c1x1_k8x2", {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow}, 8},
+      {"wgmma_128x192_s5_c1x2", {.shape = {264, 776, 640}}, 2},
+      {"wgmma_128x192_s5_c1x2", {.shape = {520, 776, 328}}, 2},
+      {"wgmma_16x64_s7_c1x1", {.shape = {17, 72, 10 * 64}}},
+      {"wgmma_16x64_s7_c1x1_k4", {.shape = {15, 133, 15 * 64 - 21}, .beta = -2}}};
 }
 
 class MutantLibrary {

@@ -1,0 +1,251 @@
+// The library's kernel for products of a short K on sm_90: consumers in turn, the "pingpong" of CUTLASS's
+// KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the other stores
+// what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is half as large as the wide
+// kernel's, takes 43 % more bytes for a product, and so loses where K is long. It computes what the wide kernel computes:
+// D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
+
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+#include <ptx/cluster.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/named_barrier.cuh>
+#include <ptx/setmaxnreg.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "hopper_gemm/cluster_positions.hpp"
+#include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/pipeline.cuh"
+#include "hopper_gemm/smem_descriptor.hpp"
+#include "hopper_gemm/tensor_map_type.hpp"
+#include "hopper_gemm/tile_scheduler.hpp"
+#include "library/two_width_gemm.cuh"
+
+namespace hopper_gemm::library::pingpong {
+
+struct Config {
+  static constexpr int BLOCK_M = 128;
+  static constexpr int WIDE_N = 192;
+  static constexpr int NARROW_N = 128;
+  static constexpr int kElemBytes = 2;
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int kWgmmaM = 64;
+  static constexpr int kWgmmaK = 16;
+  static constexpr int kMinKBlocks = 1;
+  static constexpr int kNumStages = 5;
+  static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
+  static constexpr int kClusterN = 2;  // CTAs of a cluster, side by side
+  static constexpr int kBandM = 16;    // cluster tiles of a column that consecutive positions share
+  static constexpr int kNumConsumers = 2;
+  static constexpr int kConsumerBlocks = BLOCK_M / kWgmmaM;  // wgmmas, one above the other
+  static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
+  static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
+  static constexpr int kMulticastM = BLOCK_M / kClusterN;  // rows of the A block that each CTA loads for both
+  static constexpr cuda::std::uint16_t kMulticastMask = (1 << kClusterN) - 1;
+  static constexpr int kWarpgroupWarps = kWarpgroupThreads / kWarpThreads;
+  static constexpr int kStoreM = 16;  // rows of a wgmma's D that a warp holds
+  static constexpr int kStoreN = 64;
+  static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
+  static constexpr int kProducerRegisters = 40;
+  static constexpr int kConsumerRegisters = 232;
+  // setmaxnreg hands out what the CTA was launched with, which is rounded down: more would wait for ever.
+  static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
+  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                (1 + kNumConsumers) * kEntryRegisters);
+  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
+  static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
+  static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
+  // Of a stage that one of the consumers reads.
+  using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, 1, kClusterN>;
+};
+
+struct alignas(1024) SharedStorage {
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, K-major, 128B swizzle
+  unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
+  unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
+  unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
+  Config::Pipeline pipeline;
+};
+
+/// The named barrier that says that it is a consumer's turn to multiply.
+__device__ __forceinline__ cuda::std::uint32_t turn_barrier(int consumer) {
+  constexpr cuda::std::uint32_t kFirstTurnBarrier = 1;
+  return kFirstTurnBarrier + static_cast<cuda::std::uint32_t>(consumer);
+}
+
+/// Past the stages of a tile that the other consumer multiplies.
+__device__ __forceinline__ void skip_stages(Config::Pipeline::State& state, int count) {
+  const int past = state.stage + count;
+  state.stage = past % Config::kNumStages;
+  state.phase ^= static_cast<cuda::std::uint32_t>(past / Config::kNumStages % 2);
+}
+
+/// A consumer warp, and what it needs for its tiles of T.
+template <typename T>
+struct Consumer {
+  SharedStorage& smem;
+  const TensorMap* tensor_map_d;
+  float alpha;
+  int num_k_blocks;
+  int number;  // of the warpgroup
+  int thread;  // of the warpgroup
+  int warp;    // of the CTA
+  int lane;
+
+  /// Computes and stores a tile of kBlockN columns. accum: anything, as it is left. is_first: there is no turn to wait
+  /// for; is_last: nor another consumer that waits for its turn.
+  template <int kBlockN>
+  __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
+                                               Config::Pipeline::State& state, bool is_first, bool is_last,
+                                               int first_row, int first_column) const {
+    using namespace ptx;
+    const cuda::std::uint64_t first_desc_a = make_k_major_b128_desc(smem_addr(smem.a[0]).value);
+    const cuda::std::uint64_t first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value);
+    const auto block = [&](int i) -> float(&)[kBlockN / 2] {
+      return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
+    };
+    Config::Pipeline& pipeline = smem.pipeline;
+
+    // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
+    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
+    Config::Pipeline::State previous;
+#pragma unroll
+    for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
+    for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+      const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * sizeof(smem.a[0]));
+      const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * sizeof(smem.b[0]));
+      pipeline.consumer_wait(state);
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
+        const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Config::kElemBytes);
+#pragma unroll
+        for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+          wgmma_mma_async<kBlockN, T>(
+              block(i),
+              advance_smem_desc(stage_desc_a,
+                                k * Config::kElemBytes + i * Config::kWgmmaM * Config::kLineBytes),
+              smem_desc_b, k_block != 0 || k != 0);
+        }
+      }
+      wgmma_commit_group();
+      wgmma_wait_group<1>();
+      if (k_block != 0) pipeline.consumer_release(previous, thread);
+      previous = state;
+      state.advance();
+    }
+    // The other's first products go behind the last ones of this tile.
+    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);
+    wgmma_wait_group<0>();
+#pragma unroll
+    for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
+    pipeline.consumer_release(previous, thread);
+
+    const int row = first_row + warp % Config::kWarpgroupWarps * Config::kStoreM;
+#pragma unroll
+    for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+#pragma unroll
+      for (int column = 0; column < kBlockN; column += Config::kStoreN) {
+        store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
+            accum[i] + column / 2, alpha, smem_addr(smem.d[warp]), tensor_map_d, row + i * Config::kWgmmaM,
+            first_column + column, lane);
+      }
+    }
+  }
+};
+
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows.
+template <typename T>
+__global__ void __launch_bounds__(Config::kNumThreads, 1)
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b,
+                const __grid_constant__ TensorMap tensor_map_b_narrow,
+                const __grid_constant__ TensorMap tensor_map_d,
+                const __grid_constant__ TwoWidthParams<Config> params,
+                const __grid_constant__ ClusterPositions positions) {
+  using namespace ptx;
+  SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
+  const int thread = static_cast<int>(threadIdx.x);
+
+  if (thread == 0) {
+    smem.pipeline.init();
+    // TMA and the peer CTA use the barriers, and must see them initialised.
+    fence_mbarrier_init_release_cluster();
+  }
+  barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+
+  // A cluster takes kClusterN tiles of a row. The last column of clusters may reach beyond D: TMA fills in
+  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of A.
+  const int cta_rank = static_cast<int>(cluster_ctarank());
+  const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
+  const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;
+  const auto& tiles = params.tiles;
+  Config::Pipeline::State state;
+
+  if (thread >= Config::kNumConsumerThreads) {
+    setmaxnreg_dec<Config::kProducerRegisters>();
+    if (thread == Config::kNumConsumerThreads) {
+      for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+        const TileCoord cluster_tile = tiles.at(index);
+        const int block_n = tiles.block_n(index);
+        const TensorMap& map_b = block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow;
+        const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
+        for (int k_block = 0; k_block < params.num_k_blocks; ++k_block) {
+          const SmemAddr bar =
+              smem.pipeline.producer_acquire(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
+          const int k = k_block * Config::BLOCK_K;
+          const int first_row = cta_rank * Config::kMulticastM;
+          cp_async_bulk_tensor_g2s_multicast(
+              smem_addr(smem.a[state.stage] + first_row * Config::kLineBytes), &tensor_map_a,
+              {k, cluster_tile.m * Config::BLOCK_M + first_row, 0}, bar, Config::kMulticastMask);
+          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &map_b, {k, first_column, 0}, bar);
+          state.advance();
+        }
+      }
+    }
+  } else {
+    setmaxnreg_inc<Config::kConsumerRegisters>();
+    const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
+    const int lane = thread % kWarpThreads;
+    const Consumer<T> self = {.smem = smem,
+                              .tensor_map_d = &tensor_map_d,
+                              .alpha = params.alpha,
+                              .num_k_blocks = params.num_k_blocks,
+                              .number = consumer,
+                              .thread = thread % kWarpgroupThreads,
+                              .warp = thread / kWarpThreads,
+                              .lane = lane};
+    float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
+    if (consumer == 1) skip_stages(state, params.num_k_blocks);
+    for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
+         index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
+      const TileCoord cluster_tile = tiles.at(index);
+      const int first_row = cluster_tile.m * Config::BLOCK_M;
+      const int block_n = tiles.block_n(index);
+      const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
+      const bool is_first = index == first_index;
+      const bool is_last = index + num_clusters >= tiles.count();
+      if (block_n == Config::WIDE_N) {
+        self.template compute_tile<Config::WIDE_N>(accum, state, is_first, is_last, first_row, first_column);
+      } else {
+        self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, first_row,
+                                                     first_column);
+      }
+      skip_stages(state, params.num_k_blocks);
+    }
+    // Shared memory must outlive the copies that read it.
+    if (lane == 0) cp_async_bulk_wait_group_read<0>();
+  }
+
+  // The peer may still arrive on this CTA's barriers.
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+}
+
+}  // namespace hopper_gemm::library::pingpong

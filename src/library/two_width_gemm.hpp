@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "column_split.hpp"
+#include "hopper_gemm/cluster_positions.hpp"
+#include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/gemm_shape.hpp"
+#include "hopper_gemm/status.hpp"
+#include "hopper_gemm/tensor_map_type.hpp"
+#include "library/wgmma_tile.hpp"
+
+// The kernels with tiles of two widths, so that waves of them are full: D = alpha · A·B with fp32 accumulation, A and B
+// K-major, all of one 16-bit type. sm_90. What else is asked of their configurations is computed by kTileForTheRest.
+
+namespace hopper_gemm::library {
+
+/// The wide kernel's larger tile: the least bytes for a product. Where K is short its epilogue shows.
+inline constexpr wgmma::Tile kWideTile = {
+    .block_m = 256, .block_n = 192, .stages = 3, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+/// The pingpong kernel's: each consumer warpgroup has a tile of its own, and stores it under the other's products.
+inline constexpr wgmma::Tile kPingpongTile = {
+    .block_m = 128, .block_n = 192, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+
+/// What their clusters, of two CTAs side by side, compute at a time.
+inline constexpr WideAndNarrow kWideTiles = {.cluster_m = 256, .wide_n = 384, .narrow_n = 256};
+// 600 cycles a tile, of which 128x384x64 by two SMs take 768 (H200, 4096x32768x512).
+inline constexpr WideAndNarrow kPingpongTiles = {
+    .cluster_m = 128, .wide_n = 384, .narrow_n = 256, .tile_cost = 300};
+
+/// nullptr for a tile of the wgmma kernel.
+constexpr const WideAndNarrow* two_widths_of(const wgmma::Tile& tile) {
+  if (tile == kWideTile) return &kWideTiles;
+  return tile == kPingpongTile ? &kPingpongTiles : nullptr;
+}
+
+/// How such a kernel cuts its operands, in rows of [M, K], [N, K] and [M, N], and columns of the last; along K it takes 64
+/// at a time. 128B swizzle.
+struct TwoWidthBoxes {
+  int a_rows;
+  int b_rows;         ///< for wide tiles
+  int b_narrow_rows;  ///< for narrow ones
+  int d_rows;
+  int d_columns;
+};
+
+/// Tensor maps of these boxes, of rank 3: the last extent is 1.
+struct TwoWidthMaps {
+  TensorMap a;
+  TensorMap b;
+  TensorMap b_narrow;
+  TensorMap d;
+};
+
+/// One of these kernels.
+struct TwoWidthKernel {
+  TwoWidthBoxes boxes;
+  /// Loads the code onto the current GPU: to be done before it is launched there.
+  Status (*load)();
+  /// How many clusters the current GPU runs at a time. Unsupported where not even one fits.
+  Status (*active_clusters)(int* clusters);
+  /// Enqueues the product. type: bf16 or fp16. columns: by split_columns() for the kernel's tiles.
+  Status (*launch)(const TwoWidthMaps& maps, DataType type, GemmShape shape, const ColumnSplit& columns,
+                   float alpha, const ClusterPositions& positions, cudaStream_t stream);
+};
+
+extern const TwoWidthKernel kWideKernel;
+extern const TwoWidthKernel kPingpongKernel;
+
+}  // namespace hopper_gemm::library
