@@ -138,12 +138,8 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
-/// Whether launches may begin before what is ahead of them in the stream ends. Clusters that wait for room keep those of
-/// the kernel before them from ending: 1x4096x4096, whose K four CTAs share, takes 16.9 us after 13.2. Where CTAs share an
-/// SM, those that wait crowd on the SMs that are free first: 1x4608x3584 takes 14.0 us after 11.6.
 bool overlaps(const Problem& problem, const Choice& choice) {
-  const bool has_place = is_skinny(choice.tile) ? !shares_an_sm(choice.tile) : cluster_size(choice) == 1;
-  return problem.programmatic_dependent_launch && has_place;
+  return problem.programmatic_dependent_launch && can_overlap(choice);
 }
 
 class PreparedWgmma final : public PreparedGemm {

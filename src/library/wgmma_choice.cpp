@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kInputBytes = 2;
 // One above the other: of more rows larger tiles are faster.
-constexpr int kMostSkinnyTiles = 4;
+constexpr int kMostSkinnyTiles = 2;
 // With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an H200 runs of such
 // clusters at a time. Rounded up to whole slices, K's last block still has a number of 32 bits, whatever K.
 constexpr std::array kSlices = {2, 3, 5, 7, 10, 15, 30};
@@ -30,21 +30,22 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
 // Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs measured of other
 // configurations at the same shapes.
 constexpr double kLaunchUs = 2.45;                // of a kernel that has nothing to do
-constexpr double kFillUs = 0.31;                  // until the first loads arrive
-constexpr double kClusterUs = 0.4;                // a cluster's barriers
-constexpr double kReduceUs = 4.8;                 // to exchange the sums of a split K
-constexpr double kSkinnyReduceUs = 1.5;           // the same of few rows
-constexpr double kSlicesUs = 5.0;                 // of the kernel that adds up the sums of slices
+constexpr double kOverlapUs = 0.8;                // of that, where the kernel before it still runs
+constexpr double kFillUs = 0.25;                  // until the first loads arrive
+constexpr double kClusterUs = 0.35;               // a cluster's barriers
+constexpr double kReduceUs = 4.15;                // to exchange the sums of a split K
+constexpr double kSkinnyReduceUs = 0.9;           // the same of few rows, for each CTA
+constexpr double kSlicesUs = 6.0;                 // of the kernel that adds up the sums of slices
 constexpr double kMemoryBytesPerUs = 3.9e6;       // what reads that are not balanced over all channels reach
-constexpr double kSmMemoryBytesPerUs = 8.1e4;     // of that, one SM
-constexpr double kL2BytesPerUs = 9.0e6;           // to all SMs
+constexpr double kSmMemoryBytesPerUs = 9.2e4;     // of that, one SM
+constexpr double kL2BytesPerUs = 9.1e6;           // to all SMs
 constexpr double kSmBytesPerUs = 1.2e5;           // to one
-constexpr double kSmFlopsPerUs = 6.6e6;           // of an SM with the largest tiles
+constexpr double kSmFlopsPerUs = 6.65e6;          // of an SM with the largest tiles
 constexpr double kSmWideFlopsPerUs = 6.77e6;      // with those of the wide kernel
 constexpr double kSmPingpongFlopsPerUs = 6.45e6;  // with those of the pingpong kernel
-constexpr double kBlockUs = 0.207;                // least time of a K block
-constexpr double kSkinnyBlockUs = 0.12;           // of one of few rows
-constexpr double kStoreElemsPerUs = 4.9e4;        // of an SM
+constexpr double kBlockUs = 0.206;                // least time of a K block
+constexpr double kSkinnyBlockUs = 0.175;          // of one of few rows
+constexpr double kStoreElemsPerUs = 3.5e4;        // of an SM
 
 constexpr int kTmaAlignmentBytes = 16;
 constexpr std::int64_t kMaxPitchBytes = std::int64_t{1} << 40;
@@ -55,8 +56,13 @@ bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
 
 /// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
 double slowness(const Tile& tile) {
-  if (tile.block_n == 64) return 1.58;
+  if (tile.block_n == 64) return 1.4;
   return tile.block_m * tile.block_n <= 128 * 128 ? 0.98 : 1.0;
+}
+
+double reduce_us(const Choice& choice) {
+  if (choice.split == 1) return 0;
+  return is_skinny(choice.tile) ? kSkinnyReduceUs * choice.split : kReduceUs;
 }
 
 /// A little more than the longer of two times that overlap: of tiles that memory makes equally slow, those with less to do
@@ -143,6 +149,10 @@ bool is_plain(const Problem& problem) {
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
 
+bool can_overlap(const Choice& choice) {
+  return is_skinny(choice.tile) ? !shares_an_sm(choice.tile) : cluster_size(choice) == 1;
+}
+
 bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
   const KernelArgs& args = problem.args;
   const bool is_k_major = args.a.major == OperandMajor::K && args.b.major == OperandMajor::K;
@@ -193,10 +203,8 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   const double block_us =
       std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
                 block_bytes * ctas / kL2BytesPerUs, is_skinny(tile) ? kSkinnyBlockUs : kBlockUs});
-  const double tile_us = k_blocks * block_us + rows * columns / choice.split / kStoreElemsPerUs +
-                         (choice.split == 1 ? 0
-                          : is_skinny(tile) ? kSkinnyReduceUs
-                                            : kReduceUs);
+  const double tile_us =
+      k_blocks * block_us + rows * columns / choice.split / kStoreElemsPerUs + reduce_us(choice);
 
   const auto batches_of = [&](const OperandArgs& operand) {
     return operand.batch_stride == 0 ? 1.0 : args.batch_count;
@@ -214,8 +222,8 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
           ? 0
           : kSlicesUs + 2.0 * static_cast<double>(workspace_bytes(args, choice)) / kL2BytesPerUs;
   return {.choice = choice,
-          .time_us = kLaunchUs + kFillUs + (size > 1 ? kClusterUs : 0) + slices_us +
-                     both(turns * tile_us, memory_us),
+          .time_us = kLaunchUs - (can_overlap(choice) ? kOverlapUs : 0) + kFillUs +
+                     (size > 1 ? kClusterUs : 0) + slices_us + both(turns * tile_us, memory_us),
           .waves = static_cast<int>(waves)};
 }
 
