@@ -16,7 +16,7 @@ from ladder_results import (
     BASELINE, BEST, CEILING, LADDERS, NotMeasuredError, ResultsError, positive, reading, speed_text)
 
 HOPPER = LADDERS[0]
-SQUARES_VERSIONS = ("1", "2", "4", "7", "11", BEST, BASELINE)
+SQUARES_VERSIONS = ("1", "2", "4", "7", "11", "15", BEST, BASELINE)
 
 # https://www.nvidia.com/en-us/data-center/h200/
 DRAM_BANDWIDTHS = {"NVIDIA H200": 4.8}  # TB/s
