@@ -156,12 +156,16 @@ bool can_overlap(const Choice& choice) {
 bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
   const KernelArgs& args = problem.args;
   const bool is_k_major = args.a.major == OperandMajor::K && args.b.major == OperandMajor::K;
-  if (is_skinny(tile)) return is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m;
-  if (two_widths_of(tile) == nullptr) return true;
   // Columns of tiles that begin in D may end beyond 2^31.
-  const bool has_room =
-      args.shape.n <= std::numeric_limits<int>::max() - std::max(kWideTiles.wide_n, kPingpongTiles.wide_n);
-  return has_room && is_k_major && is_plain(problem) && args.batch_count == 1 &&
+  const auto has_room = [&](int columns) {
+    return args.shape.n <= std::numeric_limits<int>::max() - columns;
+  };
+  if (is_skinny(tile)) {
+    return has_room(tile.block_n) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m;
+  }
+  const WideAndNarrow* const tiles = two_widths_of(tile);
+  if (tiles == nullptr) return true;
+  return has_room(tiles->wide_n) && is_k_major && is_plain(problem) && args.batch_count == 1 &&
          args.epilogue.output_type == args.input_type;
 }
 

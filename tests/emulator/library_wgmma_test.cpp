@@ -128,8 +128,8 @@ std::vector<Case> cases_of_tiles() {
   return cases;
 }
 
-/// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in one cluster, one block of K and
-/// more than stages, D that ends within a tile; a beta that is there at times; what is not plain.
+/// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in one cluster,
+/// one block of K and more than stages, D that ends within a tile; a beta that is there at times; what is not plain.
 std::vector<Case> cases_of_two_widths() {
   std::vector<Case> cases;
   for (const Tile& tile : {library::kWideTile, library::kPingpongTile}) {
@@ -163,7 +163,7 @@ std::vector<Case> cases_of_few_rows() {
   int number = 0;
   for (const Choice& choice : all_choices()) {
     if (!is_skinny(choice.tile) || choice.split > 4) continue;
-    for (const int rows : {1, 9, choice.tile.block_m, choice.tile.block_m + 17}) {
+    for (const int rows : {1, 9, choice.tile.block_m, choice.tile.block_m + 13}) {
       ++number;
       const int k_blocks = choice.split + number % 3 * choice.tile.stages;
       LibraryProblem problem =
