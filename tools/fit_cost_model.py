@@ -45,6 +45,9 @@ SHARED_BYTES = 228 * 1024
 RESERVED_BYTES = 2 * 1024
 # is_for_kernel_of() of wgmma_choice.cpp
 MOST_SKINNY_TILES = 2
+# can_overlap() there
+FEW_US = 15
+MOST_OF_THEM = 0.95
 BLOCK_K = 64
 ELEM_BYTES = 2
 # How much the worst choice counts beside the mean, and how much the times beside the choices.
@@ -132,12 +135,13 @@ def estimate(shape, name, model):
     if slices > 1:
         sums_bytes = slices * m * ceil_div(n, 4) * 4 * 4
         slices_us = model["kSlicesUs"] + 2.0 * sums_bytes / model["kL2BytesPerUs"]
+    busy_us = both(turns * tile_us, memory_us)
     if is_skinny(block_m):
         can_overlap = 2 * bytes_of_cta(block_m, block_n, stages) > SHARED_BYTES
     else:
-        can_overlap = size == 1
+        can_overlap = size == 1 and (busy_us < FEW_US or ctas >= MOST_OF_THEM * active)
     return (slices_us + model["kLaunchUs"] - (model["kOverlapUs"] if can_overlap else 0) + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
-            both(turns * tile_us, memory_us))
+            busy_us)
 
 
 def chosen(shape, times, model):

@@ -138,18 +138,16 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
-bool overlaps(const Problem& problem, const Choice& choice) {
-  return problem.programmatic_dependent_launch && can_overlap(choice);
-}
-
 class PreparedWgmma final : public PreparedGemm {
  public:
-  PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, std::string reason)
+  /// overlaps: the kernel may start before the one before it ends.
+  PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
+                std::string reason)
       : choice_(choice),
         instance_(instance_of(choice_.tile)),
         config_(name_of(choice_)),
         reason_(std::move(reason)),
-        overlaps_(overlaps(problem, choice)) {
+        overlaps_(overlaps) {
     const KernelArgs& args = problem.args;
     const Tile& tile = choice_.tile;
     const GemmShape shape = args.shape;
@@ -282,13 +280,13 @@ class PreparedWgmma final : public PreparedGemm {
 class PreparedSkinny final : public PreparedGemm {
  public:
   /// rest: of the same problem, where is_for_kernel_of() is false.
-  PreparedSkinny(const Problem& problem, const Choice& choice, std::unique_ptr<const PreparedGemm> rest,
+  PreparedSkinny(const Choice& choice, bool overlaps, std::unique_ptr<const PreparedGemm> rest,
                  std::string reason)
       : choice_(choice),
         rest_(std::move(rest)),
         config_(name_of(choice)),
         reason_(std::move(reason)),
-        overlaps_(overlaps(problem, choice)) {}
+        overlaps_(overlaps) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
     if (rest_ != nullptr) return {};
@@ -395,7 +393,7 @@ std::vector<std::string> configs() {
 }
 
 /// By a tile of one width.
-Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice,
+Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
                       const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
   const Instance& instance = instance_of(choice.tile);
   for (const Kernel kernel : {instance.plain, instance.general}) {
@@ -403,7 +401,7 @@ Status prepare_choice(const Problem& problem, const Device& device, const Choice
     HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
   }
   if (choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
-  auto made = std::make_unique<PreparedWgmma>(problem, device, choice, reason);
+  auto made = std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, reason);
   HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
   *prepared = std::move(made);
   return {};
@@ -441,13 +439,14 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
   const Choice& choice = chosen->choice;
+  const bool overlaps = problem.programmatic_dependent_launch && chosen->overlaps;
   const bool has_two_widths = two_widths_of(choice.tile) != nullptr;
   if (!has_two_widths && !is_skinny(choice.tile)) {
-    return prepare_choice(problem, device, choice, reason, prepared);
+    return prepare_choice(problem, device, choice, overlaps, reason, prepared);
   }
   std::unique_ptr<const PreparedGemm> rest;
   if (has_two_widths || !is_for_kernel_of(choice.tile, problem)) {
-    HG_RETURN_IF_ERROR(prepare_choice(problem, device, {kTileForTheRest, 1}, reason, &rest));
+    HG_RETURN_IF_ERROR(prepare_choice(problem, device, {kTileForTheRest, 1}, false, reason, &rest));
   }
   const auto finish = [&](auto made) {
     HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
@@ -459,7 +458,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
   }
   HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
-  return finish(std::make_unique<PreparedSkinny>(problem, choice, std::move(rest), reason));
+  return finish(std::make_unique<PreparedSkinny>(choice, overlaps, std::move(rest), reason));
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {

@@ -45,6 +45,8 @@ struct Estimate {
   Choice choice;
   double time_us;
   int waves;  ///< of clusters, one after the other
+  /// Launches gain from beginning before what is ahead of them in the stream ends.
+  bool overlaps = false;
 };
 
 /// Why the problem cannot be computed by `choice`, on whatever GPU, or an empty string.
@@ -59,11 +61,6 @@ bool can_store_by_tma(const Problem& problem);
 
 /// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
 bool is_plain(const Problem& problem);
-
-/// Whether launches gain from beginning before what is ahead of them in the stream ends. Clusters that wait for room keep
-/// those of the kernel before them from ending: 1x4096x4096 by four CTAs of 64x256 each takes 16.9 us after 13.2. Where CTAs
-/// share an SM, those that wait crowd on the SMs that are free first: 1x4608x3584 takes 14.0 us after 11.6.
-bool can_overlap(const Choice& choice);
 
 /// Whether the kernel that the tile is of can compute the problem: where beta is 0, if the tile has two widths. What it
 /// cannot is left to kTileForTheRest.
