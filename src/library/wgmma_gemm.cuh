@@ -1,5 +1,6 @@
-// The library's kernel for sm_90: the last version of the Hopper ladder, of which it keeps pipeline, roles and stores,
-// for every operation that the library has.
+// The library's general kernel for sm_90: version 12 of the Hopper ladder, of which it keeps pipeline, roles and stores,
+// for every operation that the library has. Others do better where a problem is plain (wide_gemm.cuh, pingpong_gemm.cuh) or
+// has few rows (skinny_gemm.cuh).
 //
 // A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of CTAs that share
 // a tile's K are known when it runs: a branch that all threads take alike, outside of the loop over K, selects one of the

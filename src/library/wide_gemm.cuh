@@ -1,4 +1,4 @@
-// The library's kernel for large products on sm_90: the last version of the Hopper ladder, with its tiles of two widths, and
+// The library's kernel for large products on sm_90: version 15 of the Hopper ladder, with its tiles of two widths, and
 // the stores of one half of a tile under the products of the other. That takes all registers, so that it computes what most
 // products are and no more: D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
 
