@@ -5,6 +5,7 @@
 #include <ptx/fence.cuh>
 #include <ptx/tma.cuh>
 
+#include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/epilogue.cuh"
 #include "hopper_gemm/host_device.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
@@ -13,6 +14,36 @@
 // What the kernels with tiles of two widths share on the GPU.
 
 namespace hopper_gemm::library {
+
+/// What their configurations have in common. kBlockM: rows of a CTA's tile.
+template <int kBlockM>
+struct TwoWidthConfig {
+  static constexpr int BLOCK_M = kBlockM;
+  static constexpr int WIDE_N = 192;
+  static constexpr int NARROW_N = 128;
+  static constexpr int kElemBytes = 2;
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int kWgmmaM = 64;
+  static constexpr int kWgmmaK = 16;
+  static constexpr int kClusterN = 2;  // CTAs of a cluster, side by side
+  static constexpr int kNumConsumers = 2;
+  static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
+  static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
+  static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
+  static constexpr int kMulticastM = BLOCK_M / kClusterN;  // rows of the A block that each CTA loads for both
+  static constexpr cuda::std::uint16_t kMulticastMask = (1 << kClusterN) - 1;
+  static constexpr int kWarpgroupWarps = kWarpgroupThreads / kWarpThreads;
+  static constexpr int kStoreM = 16;  // rows of a wgmma's D that a warp holds
+  static constexpr int kStoreN = 64;
+  static constexpr int kProducerRegisters = 40;
+  static constexpr int kConsumerRegisters = 232;
+  // setmaxnreg hands out what the CTA was launched with, which is rounded down: more would wait for ever.
+  static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
+  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                (1 + kNumConsumers) * kEntryRegisters);
+  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
+  static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
+};
 
 /// The cluster tiles of D: wide ones, and narrow ones in the columns behind them.
 template <typename Config>
@@ -48,6 +79,27 @@ struct TwoWidthParams {
   int num_k_blocks;
   float alpha;
 };
+
+/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row: the cluster's;
+/// tensor_map_b: of boxes of block_n rows. Threads: the producer thread.
+template <typename Config, typename SharedStorage>
+__device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
+                                          const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,
+                                          int first_row, int first_column, int block_n, int num_k_blocks,
+                                          int cta_rank) {
+  using namespace ptx;
+  const int own_row = cta_rank * Config::kMulticastM;
+  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    const SmemAddr bar =
+        smem.pipeline.producer_acquire(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
+    const int k = k_block * Config::BLOCK_K;
+    cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
+                                       &tensor_map_a, {k, first_row + own_row, 0}, bar,
+                                       Config::kMulticastMask);
+    cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+    state.advance();
+  }
+}
 
 /// Stores kColumns columns of a warp's 16 rows, times alpha, by TMA. fragment: their accumulators. staging: one of
 /// kBuffers, which the warp uses in turn. Threads: the whole warp.

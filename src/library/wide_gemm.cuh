@@ -26,39 +26,14 @@
 
 namespace hopper_gemm::library::wide {
 
-struct Config {
-  static constexpr int BLOCK_M = 256;
-  static constexpr int WIDE_N = 192;
-  static constexpr int NARROW_N = 128;
-  static constexpr int kElemBytes = 2;
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
-  static constexpr int kWgmmaM = 64;
-  static constexpr int kWgmmaK = 16;
+struct Config : TwoWidthConfig<256> {
   static constexpr int kMinKBlocks = 2;  // the first and the last of a tile
   static constexpr int kNumStages = 3;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
-  static constexpr int kClusterN = 2;  // CTAs of a cluster, side by side
-  static constexpr int kBandM = 8;     // cluster tiles of a column that consecutive positions share
-  static constexpr int kNumConsumers = 2;
+  static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
   static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
   static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
-  static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
-  static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
-  static constexpr int kMulticastM = BLOCK_M / kClusterN;  // rows of the A block that each CTA loads for both
-  static constexpr cuda::std::uint16_t kMulticastMask = (1 << kClusterN) - 1;
-  static constexpr int kWarpgroupWarps = kWarpgroupThreads / kWarpThreads;
-  static constexpr int kStoreM = 16;  // rows of a wgmma's D that a warp holds
-  static constexpr int kStoreN = 64;
   static constexpr int kStoreBuffers = 2;
-  static constexpr int kProducerRegisters = 40;
-  static constexpr int kConsumerRegisters = 232;
-  // setmaxnreg hands out what the CTA was launched with, which is rounded down: more would wait for ever.
-  static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
-  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
-                (1 + kNumConsumers) * kEntryRegisters);
-  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
-  static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
-  static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer thread read it
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
 };
@@ -246,19 +221,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const TileCoord cluster_tile = smem.tile_queue.receive(queue_state);
         queue_state.advance();
         const int block_n = tiles.block_n(index);
-        const TensorMap& map_b = block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow;
-        const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
-        for (int k_block = 0; k_block < params.num_k_blocks; ++k_block) {
-          const SmemAddr bar =
-              smem.pipeline.producer_acquire(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
-          const int k = k_block * Config::BLOCK_K;
-          const int first_row = cta_rank * Config::kMulticastM;
-          cp_async_bulk_tensor_g2s_multicast(
-              smem_addr(smem.a[state.stage] + first_row * Config::kLineBytes), &tensor_map_a,
-              {k, cluster_tile.m * Config::BLOCK_M + first_row, 0}, bar, Config::kMulticastMask);
-          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &map_b, {k, first_column, 0}, bar);
-          state.advance();
-        }
+        load_tile<Config>(
+            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            params.num_k_blocks, cta_rank);
       }
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
