@@ -417,6 +417,27 @@ TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSlice) {
   EXPECT_THAT(refusal(problem), testing::HasSubstr("D has more than 2^24 elements"));
 }
 
+TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
+  constexpr int kPlaces = 132;
+  const auto overlaps = [](GemmShape shape, const Choice& choice) {
+    library::KernelArgs args{};
+    args.shape = shape;
+    args.batch_count = 1;
+    args.a = args.b = {nullptr, OperandMajor::K, shape.k, 0};
+    return library::wgmma::estimate(args, choice, [](const Choice&) { return kPlaces; }).overlaps;
+  };
+  const auto tile = [](int block_m, int block_n, int stages, int cluster_n) {
+    return Choice{{block_m, block_n, stages, 1, cluster_n, 1}, 1};
+  };
+  EXPECT_TRUE(overlaps({16, 132 * 256, 4096}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 112 * 256, 4096}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 2)));
+  // Few rows: with so many stages a CTA fills an SM.
+  EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
+  EXPECT_FALSE(overlaps({16, 4096, 4096}, tile(16, 64, 7, 1)));
+}
+
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {
   const std::vector<std::string> configs = library::wgmma_backend().configs();
   ASSERT_FALSE(library::wgmma::tuned_problems().empty());
