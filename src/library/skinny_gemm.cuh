@@ -151,8 +151,9 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   typename Config::Pipeline::State state;
   if (thread >= kWarpgroupThreads) {
     if (thread == kWarpgroupThreads) {
-      const int batch_a = params.a_is_batched ? tile.batch : 0;
-      const int batch_b = params.b_is_batched ? tile.batch : 0;
+      // CUDA 12.3 sees no use in a list of coordinates.
+      [[maybe_unused]] const int batch_a = params.a_is_batched ? tile.batch : 0;
+      [[maybe_unused]] const int batch_b = params.b_is_batched ? tile.batch : 0;
       for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
         const SmemAddr bar = smem.pipeline.producer_acquire(state);
         const int k = (first_k_block + k_block) * Config::BLOCK_K;
