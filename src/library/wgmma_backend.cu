@@ -138,14 +138,25 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
+/// Of A or B. lines: all of it along M or N; block_lines: of a CTA's tile, which so many CTAs load together.
+Status encode_input(const char* name, const OperandArgs& operand, const KernelArgs& args, int lines,
+                    int block_lines, int sharers, TensorMap* tensor_map) {
+  const bool is_k_major = operand.major == OperandMajor::K;
+  const int k = args.shape.k;
+  return encode(name, tensor_map_type(args.input_type),
+                {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count}, operand.leading_dimension,
+                operand.batch_stride, box_of(operand, block_lines, sharers), tensor_map);
+}
+
 class PreparedWgmma final : public PreparedGemm {
  public:
-  /// overlaps: the kernel may start before the one before it ends.
+  /// overlaps: the kernel may start before the one before it ends. config: what was chosen, which may be of a kernel that
+  /// cannot compute the problem.
   PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
-                std::string reason)
+                std::string config, std::string reason)
       : choice_(choice),
         instance_(instance_of(choice_.tile)),
-        config_(name_of(choice_)),
+        config_(std::move(config)),
         reason_(std::move(reason)),
         overlaps_(overlaps) {
     const KernelArgs& args = problem.args;
@@ -195,17 +206,10 @@ class PreparedWgmma final : public PreparedGemm {
   /// What the constructor cannot say that it failed at.
   Status encode_tensor_maps(const KernelArgs& args) {
     const Tile& tile = choice_.tile;
-    const auto [m, n, k] = args.shape;
-    const auto encode_input = [&](const char* name, const OperandArgs& operand, int lines, int block_lines,
-                                  int sharers, TensorMap* tensor_map) {
-      const bool is_k_major = operand.major == OperandMajor::K;
-      return encode(name, tensor_map_type(args.input_type),
-                    {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
-                    operand.leading_dimension, operand.batch_stride, box_of(operand, block_lines, sharers),
-                    tensor_map);
-    };
-    HG_RETURN_IF_ERROR(encode_input("A", args.a, m, tile.block_m, tile.cluster_n, &tensor_map_a_));
-    HG_RETURN_IF_ERROR(encode_input("B", args.b, n, tile.block_n, tile.cluster_m, &tensor_map_b_));
+    const int m = args.shape.m;
+    const int n = args.shape.n;
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, tile.block_m, tile.cluster_n, &tensor_map_a_));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, tile.block_n, tile.cluster_m, &tensor_map_b_));
     if (!params_.stores_by_tma) return {};
     const GemmEpilogue& epilogue = args.epilogue;
     const int box_n = kStoreBufferBytes / 16 / size_of(epilogue.output_type);
@@ -276,31 +280,19 @@ class PreparedWgmma final : public PreparedGemm {
   ClusterPositions positions_{};
 };
 
-/// The skinny kernel, or what computes what it does not.
+/// The skinny kernel, where is_for_kernel_of() is true.
 class PreparedSkinny final : public PreparedGemm {
  public:
-  /// rest: of the same problem, where is_for_kernel_of() is false.
-  PreparedSkinny(const Choice& choice, bool overlaps, std::unique_ptr<const PreparedGemm> rest,
-                 std::string reason)
-      : choice_(choice),
-        rest_(std::move(rest)),
-        config_(name_of(choice)),
-        reason_(std::move(reason)),
-        overlaps_(overlaps) {}
+  PreparedSkinny(const Choice& choice, bool overlaps, std::string reason)
+      : choice_(choice), config_(name_of(choice)), reason_(std::move(reason)), overlaps_(overlaps) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
-    if (rest_ != nullptr) return {};
-    const auto encode_input = [&](const char* name, const OperandArgs& operand, int lines, int block_lines,
-                                  TensorMap* tensor_map) {
-      return encode(name, tensor_map_type(args.input_type), {args.shape.k, lines, args.batch_count},
-                    operand.leading_dimension, operand.batch_stride, {kBlockK, block_lines, 1}, tensor_map);
-    };
-    HG_RETURN_IF_ERROR(encode_input("A", args.a, args.shape.m, choice_.tile.block_m, &tensor_map_a_));
-    return encode_input("B", args.b, args.shape.n, choice_.tile.block_n, &tensor_map_b_);
+    const Tile& tile = choice_.tile;
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, args.shape.m, tile.block_m, 1, &tensor_map_a_));
+    return encode_input("B", args.b, args, args.shape.n, tile.block_n, 1, &tensor_map_b_);
   }
 
-  Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
-    if (rest_ != nullptr) return rest_->launch(args, workspace, stream);
+  Status launch(const KernelArgs& args, void*, cudaStream_t stream) const override {
     TensorMap tensor_map_a = tensor_map_a_;
     TensorMap tensor_map_b = tensor_map_b_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &tensor_map_a));
@@ -315,7 +307,6 @@ class PreparedSkinny final : public PreparedGemm {
 
  private:
   Choice choice_;
-  std::unique_ptr<const PreparedGemm> rest_;
   std::string config_;
   std::string reason_;
   bool overlaps_;
@@ -323,38 +314,34 @@ class PreparedSkinny final : public PreparedGemm {
   TensorMap tensor_map_b_{};
 };
 
-/// A kernel with tiles of two widths, and what computes the rest.
+/// A kernel with tiles of two widths, where is_for_kernel_of() is true.
 class PreparedTwoWidths final : public PreparedGemm {
  public:
-  /// rest: of the same problem.
+  /// rest: of the same problem, for launches whose beta is not 0.
   PreparedTwoWidths(const Problem& problem, const Device& device, const Choice& choice,
                     std::unique_ptr<const PreparedGemm> rest, std::string reason)
       : kernel_(two_width_kernel(choice.tile)),
         rest_(std::move(rest)),
         config_(name_of(choice)),
         reason_(std::move(reason)),
-        is_for_kernel_(is_for_kernel_of(choice.tile, problem)),
         columns_(split_columns(problem.args.shape, *two_widths_of(choice.tile),
                                ceil_div(problem.args.shape.k, kBlockK),
                                std::min(active_clusters(device, choice), ClusterPositions::kMaxClusters))),
         positions_(positions_by_gpc(known_cluster_placement(), columns_.workers)) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
-    if (!is_for_kernel_) return {};
-    const auto [m, n, k] = args.shape;
-    const TensorMapType type = tensor_map_type(args.input_type);
+    const int m = args.shape.m;
+    const int n = args.shape.n;
     const TwoWidthBoxes& boxes = kernel_.boxes;
-    HG_RETURN_IF_ERROR(
-        encode("A", type, {k, m, 1}, args.a.leading_dimension, 0, {kBlockK, boxes.a_rows, 1}, &maps_.a));
-    HG_RETURN_IF_ERROR(
-        encode("B", type, {k, n, 1}, args.b.leading_dimension, 0, {kBlockK, boxes.b_rows, 1}, &maps_.b));
-    HG_RETURN_IF_ERROR(encode("B", type, {k, n, 1}, args.b.leading_dimension, 0,
-                              {kBlockK, boxes.b_narrow_rows, 1}, &maps_.b_narrow));
-    return encode("D", type, {n, m, 1}, args.epilogue.ldd, 0, {boxes.d_columns, boxes.d_rows, 1}, &maps_.d);
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, boxes.a_rows, 1, &maps_.a));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, boxes.b_rows, 1, &maps_.b));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, boxes.b_narrow_rows, 1, &maps_.b_narrow));
+    return encode("D", tensor_map_type(args.input_type), {n, m, 1}, args.epilogue.ldd, 0,
+                  {boxes.d_columns, boxes.d_rows, 1}, &maps_.d);
   }
 
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
-    if (!is_for_kernel_ || args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
+    if (args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
     TwoWidthMaps maps = maps_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &maps.a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b));
@@ -373,7 +360,6 @@ class PreparedTwoWidths final : public PreparedGemm {
   std::unique_ptr<const PreparedGemm> rest_;
   std::string config_;
   std::string reason_;
-  bool is_for_kernel_;
   ColumnSplit columns_;
   ClusterPositions positions_;
   TwoWidthMaps maps_{};
@@ -394,14 +380,15 @@ std::vector<std::string> configs() {
 
 /// By a tile of one width.
 Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
-                      const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
+                      const std::string& config, const std::string& reason,
+                      std::unique_ptr<const PreparedGemm>* prepared) {
   const Instance& instance = instance_of(choice.tile);
   for (const Kernel kernel : {instance.plain, instance.general}) {
     HG_RETURN_IF_ERROR(load_kernel(kernel));
     HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
   }
   if (choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
-  auto made = std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, reason);
+  auto made = std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, config, reason);
   HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
   *prepared = std::move(made);
   return {};
@@ -440,25 +427,26 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   }
   const Choice& choice = chosen->choice;
   const bool overlaps = problem.programmatic_dependent_launch && chosen->overlaps;
-  const bool has_two_widths = two_widths_of(choice.tile) != nullptr;
-  if (!has_two_widths && !is_skinny(choice.tile)) {
-    return prepare_choice(problem, device, choice, overlaps, reason, prepared);
-  }
-  std::unique_ptr<const PreparedGemm> rest;
-  if (has_two_widths || !is_for_kernel_of(choice.tile, problem)) {
-    HG_RETURN_IF_ERROR(prepare_choice(problem, device, {kTileForTheRest, 1}, false, reason, &rest));
-  }
+  const auto prepare_rest = [&](std::unique_ptr<const PreparedGemm>* rest) {
+    return prepare_choice(problem, device, {kTileForTheRest, 1}, false, name_of(choice), reason, rest);
+  };
+  if (!is_for_kernel_of(choice.tile, problem)) return prepare_rest(prepared);
   const auto finish = [&](auto made) {
     HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
     *prepared = std::move(made);
     return Status();
   };
-  if (has_two_widths) {
+  if (two_widths_of(choice.tile) != nullptr) {
+    std::unique_ptr<const PreparedGemm> rest;
+    HG_RETURN_IF_ERROR(prepare_rest(&rest));
     HG_RETURN_IF_ERROR(two_width_kernel(choice.tile).load());
     return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
   }
-  HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
-  return finish(std::make_unique<PreparedSkinny>(choice, overlaps, std::move(rest), reason));
+  if (is_skinny(choice.tile)) {
+    HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
+    return finish(std::make_unique<PreparedSkinny>(choice, overlaps, reason));
+  }
+  return prepare_choice(problem, device, choice, overlaps, name_of(choice), reason, prepared);
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
