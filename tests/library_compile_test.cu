@@ -23,22 +23,25 @@ HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), General);
 
 }  // namespace hopper_gemm::library::wgmma
 
-#define HG_INSTANTIATE(name, type)                                          \
-  template __global__ void name::gemm_kernel<type>(                         \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
-      const __grid_constant__ TwoWidthParams<name::Config>, const __grid_constant__ ClusterPositions)
-
 namespace hopper_gemm::library {
 
-HG_INSTANTIATE(wide, __nv_bfloat16);
-HG_INSTANTIATE(wide, __half);
-HG_INSTANTIATE(pingpong, __nv_bfloat16);
-HG_INSTANTIATE(pingpong, __half);
+#define HG_INSTANTIATE(config, ...)                                                                          \
+  template __global__ void __VA_ARGS__(const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+                                       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+                                       const __grid_constant__ TwoWidthParams<config>,                       \
+                                       const __grid_constant__ ClusterPositions)
 
-}  // namespace hopper_gemm::library
+// The one whose last piece of a row begins in the one before.
+using Pingpong = pingpong::Config<wgmma::Tile{128, 176, 5, 1, 2, 2}>;
+
+HG_INSTANTIATE(wide::Config, wide::gemm_kernel<__nv_bfloat16>);
+HG_INSTANTIATE(wide::Config, wide::gemm_kernel<__half>);
+HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, __nv_bfloat16>);
+HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, __half>);
 
 #undef HG_INSTANTIATE
+
+}  // namespace hopper_gemm::library
 
 namespace hopper_gemm::library::skinny {
 

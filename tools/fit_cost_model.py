@@ -39,7 +39,7 @@ START = {
 }
 # Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
-OF_TWO_WIDTHS = {"wgmma_256x192_s3_c1x2", "wgmma_128x192_s5_c1x2"}
+OF_TWO_WIDTHS = {"wgmma_256x192_s3_c1x2", "wgmma_128x192_s5_c1x2", "wgmma_128x176_s5_c1x2", "wgmma_128x144_s5_c1x2"}
 # What an SM has for the CTAs that share it, and what one takes beside its stages.
 SHARED_BYTES = 228 * 1024
 RESERVED_BYTES = 2 * 1024
@@ -47,7 +47,7 @@ RESERVED_BYTES = 2 * 1024
 MOST_SKINNY_TILES = 2
 # can_overlap() there
 FEW_US = 15
-MOST_OF_THEM = 0.95
+MANY_US = 100
 BLOCK_K = 64
 ELEM_BYTES = 2
 # How much the worst choice counts beside the mean, and how much the times beside the choices.
@@ -104,6 +104,19 @@ def both(x, y):
     return (x**4 + y**4) ** 0.25
 
 
+def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
+    """can_overlap() of wgmma_choice.cpp."""
+    if size == 1:
+        # As many as take equally many tiles: even_waves().
+        ctas = ceil_div(clusters, ceil_div(clusters, active))
+        return skinny or busy_us < FEW_US or ctas >= 0.95 * active
+    if size > 2 or clusters > active or busy_us > MANY_US:
+        return False
+    if skinny and shares_an_sm:
+        return 3 * clusters <= 2 * active
+    return busy_us < FEW_US or clusters >= 0.8 * active
+
+
 def estimate(shape, name, model):
     """estimate() of wgmma_choice.cpp for bf16 and one batch."""
     m, n, k = shape
@@ -136,11 +149,12 @@ def estimate(shape, name, model):
         sums_bytes = slices * m * ceil_div(n, 4) * 4 * 4
         slices_us = model["kSlicesUs"] + 2.0 * sums_bytes / model["kL2BytesPerUs"]
     busy_us = both(turns * tile_us, memory_us)
-    if is_skinny(block_m):
-        can_overlap = 2 * bytes_of_cta(block_m, block_n, stages) > SHARED_BYTES
+    if can_overlap(size, clusters, active, busy_us, is_skinny(block_m),
+                   2 * bytes_of_cta(block_m, block_n, stages) <= SHARED_BYTES):
+        overlap_us = model["kOverlapUs"]
     else:
-        can_overlap = size == 1 and (busy_us < FEW_US or ctas >= MOST_OF_THEM * active)
-    return (slices_us + model["kLaunchUs"] - (model["kOverlapUs"] if can_overlap else 0) + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
+        overlap_us = 0
+    return (slices_us + model["kLaunchUs"] - overlap_us + model["kFillUs"] + (model["kClusterUs"] if size > 1 else 0) +
             busy_us)
 
 

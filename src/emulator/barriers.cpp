@@ -156,6 +156,17 @@ void trap(const char* what) {
 unsigned char* dynamic_shared_memory() { return current->cta->shared; }
 std::uint32_t dynamic_shared_memory_size() { return machine.shared_bytes(); }
 
+void leave_undefined(std::uint32_t address, std::uint32_t bytes) {
+  HG_ENTER();
+  const SharedPlace place = place_of(address, bytes, "what stays undefined");
+  if (place.address % kGranuleBytes != 0 || bytes % kGranuleBytes != 0) {
+    machine.fail("what stays undefined must be whole chunks of 16 bytes");
+  }
+  for (std::uint32_t i = granule_of(place.address); i < granule_of(place.address + bytes); ++i) {
+    place.cta->granules[i].defined = true;
+  }
+}
+
 std::uint32_t shared_address(const void* pointer) {
   const auto offset = static_cast<const unsigned char*>(pointer) - current->cta->shared;
   if (offset < 0 || offset > static_cast<std::ptrdiff_t>(machine.shared_bytes())) {

@@ -35,6 +35,8 @@ void give_way();
 
 unsigned char* dynamic_shared_memory();
 std::uint32_t dynamic_shared_memory_size();
+/// These bytes of the CTA's shared memory hold NaNs, and are no fault to read, though nobody writes them.
+void leave_undefined(std::uint32_t address, std::uint32_t bytes);
 std::uint32_t shared_address(const void* pointer);
 std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank);
 /// The same place in the shared memory of another CTA of the cluster.

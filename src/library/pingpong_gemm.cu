@@ -4,23 +4,32 @@
 
 #include "library/two_width_launch.hpp"
 
+#include <cstddef>
+#include <utility>
+
 namespace hopper_gemm::library {
 namespace {
 
-using pingpong::Config;
-
-static_assert(kPingpongTiles.cluster_m == Config::BLOCK_M &&
-              kPingpongTiles.wide_n == Config::kClusterN * Config::WIDE_N &&
-              kPingpongTiles.narrow_n == Config::kClusterN * Config::NARROW_N);
-
+template <typename Config>
 struct Kernels {
   static auto of(DataType type) {
-    return type == DataType::Float16 ? pingpong::gemm_kernel<__half> : pingpong::gemm_kernel<__nv_bfloat16>;
+    return type == DataType::Float16 ? pingpong::gemm_kernel<Config, __half>
+                                     : pingpong::gemm_kernel<Config, __nv_bfloat16>;
   }
 };
 
+template <wgmma::Tile kTile>
+constexpr TwoWidthKernel kernel_of() {
+  using Config = pingpong::Config<kTile>;
+  return TwoWidthLauncher<Config, pingpong::SharedStorage<Config>, Kernels<Config>>::kKernel;
+}
+
 }  // namespace
 
-const TwoWidthKernel kPingpongKernel = TwoWidthLauncher<Config, pingpong::SharedStorage, Kernels>::kKernel;
+const std::array<TwoWidthKernel, kPingpongTiles.size()> kPingpongKernels =
+    []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return std::array{kernel_of<kPingpongTiles[kIndex]>()...};
+}
+(std::make_index_sequence<kPingpongTiles.size()>{});
 
 }  // namespace hopper_gemm::library

@@ -18,6 +18,7 @@
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/pipeline.cuh"
@@ -25,26 +26,28 @@
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"
 #include "library/two_width_gemm.cuh"
+#include "library/wgmma_tile.hpp"
 
 namespace hopper_gemm::library::pingpong {
 
-struct Config : TwoWidthConfig<128> {
+template <wgmma::Tile kTile>
+struct Config : TwoWidthConfig<kTile> {
+  using Base = TwoWidthConfig<kTile>;
   static constexpr int kMinKBlocks = 1;
-  static constexpr int kNumStages = 5;
-  static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
   static constexpr int kBandM = 16;  // cluster tiles of a column that consecutive positions share
-  static constexpr int kConsumerBlocks = BLOCK_M / kWgmmaM;  // wgmmas, one above the other
+  static constexpr int kConsumerBlocks = Base::BLOCK_M / Base::kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
   // Of a stage that one of the consumers reads.
-  using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, 1, kClusterN>;
+  using Pipeline = hopper_gemm::Pipeline<Base::kNumStages, Base::kStageBytes, 1, Base::kClusterN>;
 };
 
+template <typename Config>
 struct alignas(1024) SharedStorage {
   // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, K-major, 128B swizzle
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
-  Config::Pipeline pipeline;
+  typename Config::Pipeline pipeline;
 };
 
 /// The named barrier that says that it is a consumer's turn to multiply.
@@ -54,16 +57,17 @@ __device__ __forceinline__ cuda::std::uint32_t turn_barrier(int consumer) {
 }
 
 /// Past the stages of a tile that the other consumer multiplies.
-__device__ __forceinline__ void skip_stages(Config::Pipeline::State& state, int count) {
+template <typename Config>
+__device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& state, int count) {
   const int past = state.stage + count;
   state.stage = past % Config::kNumStages;
   state.phase ^= static_cast<cuda::std::uint32_t>(past / Config::kNumStages % 2);
 }
 
 /// A consumer warp, and what it needs for its tiles of T.
-template <typename T>
+template <typename Config, typename T>
 struct Consumer {
-  SharedStorage& smem;
+  SharedStorage<Config>& smem;
   const TensorMap* tensor_map_d;
   float alpha;
   int num_k_blocks;
@@ -76,19 +80,19 @@ struct Consumer {
   /// for; is_last: nor another consumer that waits for its turn.
   template <int kBlockN>
   __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
-                                               Config::Pipeline::State& state, bool is_first, bool is_last,
-                                               int first_row, int first_column) const {
+                                               typename Config::Pipeline::State& state, bool is_first,
+                                               bool is_last, int first_row, int first_column) const {
     using namespace ptx;
     const cuda::std::uint64_t first_desc_a = make_k_major_b128_desc(smem_addr(smem.a[0]).value);
     const cuda::std::uint64_t first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value);
     const auto block = [&](int i) -> float(&)[kBlockN / 2] {
       return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
     };
-    Config::Pipeline& pipeline = smem.pipeline;
+    typename Config::Pipeline& pipeline = smem.pipeline;
 
     // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
     if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
-    Config::Pipeline::State previous;
+    typename Config::Pipeline::State previous;
 #pragma unroll
     for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
     for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
@@ -125,7 +129,10 @@ struct Consumer {
 #pragma unroll
     for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll
-      for (int column = 0; column < kBlockN; column += Config::kStoreN) {
+      for (int piece = 0; piece < ceil_div(kBlockN, Config::kStoreN); ++piece) {
+        // The last piece ends with the tile: of what it shares with the one before, both store the same.
+        const int last_column = kBlockN - Config::kStoreN;
+        const int column = piece * Config::kStoreN < last_column ? piece * Config::kStoreN : last_column;
         store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
             accum[i] + column / 2, alpha, smem_addr(smem.d[warp]), tensor_map_d, row + i * Config::kWgmmaM,
             first_column + column, lane);
@@ -135,7 +142,7 @@ struct Consumer {
 };
 
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows.
-template <typename T>
+template <typename Config, typename T>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
@@ -144,7 +151,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                 const __grid_constant__ TwoWidthParams<Config> params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
-  SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
+  auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
 
   if (thread == 0) {
@@ -161,7 +168,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
   const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;
   const auto& tiles = params.tiles;
-  Config::Pipeline::State state;
+  typename Config::Pipeline::State state;
 
   if (thread >= Config::kNumConsumerThreads) {
     setmaxnreg_dec<Config::kProducerRegisters>();
@@ -179,16 +186,16 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
     const int lane = thread % kWarpThreads;
-    const Consumer<T> self = {.smem = smem,
-                              .tensor_map_d = &tensor_map_d,
-                              .alpha = params.alpha,
-                              .num_k_blocks = params.num_k_blocks,
-                              .number = consumer,
-                              .thread = thread % kWarpgroupThreads,
-                              .warp = thread / kWarpThreads,
-                              .lane = lane};
+    const Consumer<Config, T> self = {.smem = smem,
+                                      .tensor_map_d = &tensor_map_d,
+                                      .alpha = params.alpha,
+                                      .num_k_blocks = params.num_k_blocks,
+                                      .number = consumer,
+                                      .thread = thread % kWarpgroupThreads,
+                                      .warp = thread / kWarpThreads,
+                                      .lane = lane};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
-    if (consumer == 1) skip_stages(state, params.num_k_blocks);
+    if (consumer == 1) skip_stages<Config>(state, params.num_k_blocks);
     for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
          index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
       const TileCoord cluster_tile = tiles.at(index);
@@ -203,7 +210,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, first_row,
                                                      first_column);
       }
-      skip_stages(state, params.num_k_blocks);
+      skip_stages<Config>(state, params.num_k_blocks);
     }
     // Shared memory must outlive the copies that read it.
     if (lane == 0) cp_async_bulk_wait_group_read<0>();

@@ -8,6 +8,7 @@
 
 #include "kernels/launch.hpp"
 #include "library/skinny_gemm.cuh"
+#include "library/wgmma_choice.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -65,6 +66,7 @@ Status launch_skinny_gemm(const wgmma::Tile& tile, int split, const TensorMap& t
   params.tiles_m = ceil_div(args.shape.m, tile.block_m);
   params.tiles_n = ceil_div(args.shape.n, tile.block_n);
   params.split = split;
+  params.a_rows = wgmma::loaded_lines(args.a, args.shape.m, tile.block_m, 1);
   params.k_blocks = ceil_div(args.shape.k, 64);
   params.a_is_batched = args.a.batch_stride != 0;
   params.b_is_batched = args.b.batch_stride != 0;

@@ -71,6 +71,7 @@ struct Params {
   int tiles_n;
   int split;     ///< CTAs of a cluster that share a tile's K
   int k_blocks;  ///< of 64, split or more
+  int a_rows;    ///< of a box of A: what is behind them in a stage is multiplied, and not stored
   bool a_is_batched;
   bool b_is_batched;
   GemmEpilogue epilogue;
@@ -115,7 +116,7 @@ __device__ __forceinline__ void add_and_store(SharedStorage<Config>& smem, const
   }
 }
 
-/// tensor_map_a, tensor_map_b: [batch, M, K] by boxes of BLOCK_M lines, [batch, N, K] of BLOCK_N.
+/// tensor_map_a, tensor_map_b: [batch, M, K] by boxes of params.a_rows lines, [batch, N, K] of BLOCK_N.
 template <typename Config, typename T>
 __global__ void __launch_bounds__(Config::kNumThreads)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
@@ -124,8 +125,6 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
 
-  // The next kernel may set itself up as soon as there is room for it: it waits for this one's end all the same.
-  griddepcontrol_launch_dependents();
   const int rank = static_cast<int>(cluster_ctarank());
   int tile_number = static_cast<int>(clusterid_x());
   const int tile_m = tile_number % params.tiles_m;
@@ -141,6 +140,10 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
     smem.pipeline.init(num_k_blocks < Config::kNumStages ? num_k_blocks : Config::kNumStages);
+    for (int stage = 0; stage < Config::kNumStages; ++stage) {
+      leave_undefined(smem_addr(smem.a[stage] + params.a_rows * Config::kLineBytes),
+                      (Config::BLOCK_M - params.a_rows) * Config::kLineBytes);
+    }
     // TMA uses the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -155,13 +158,17 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       [[maybe_unused]] const int batch_a = params.a_is_batched ? tile.batch : 0;
       [[maybe_unused]] const int batch_b = params.b_is_batched ? tile.batch : 0;
       for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-        const SmemAddr bar = smem.pipeline.producer_acquire(state);
+        const SmemAddr bar =
+            smem.pipeline.producer_acquire(state, (params.a_rows + Config::BLOCK_N) * Config::kLineBytes);
         const int k = (first_k_block + k_block) * Config::BLOCK_K;
         cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, tile.column, batch_b},
                                  bar);
         cp_async_bulk_tensor_g2s(smem_addr(smem.a[state.stage]), &tensor_map_a, {k, tile.row, batch_a}, bar);
         state.advance();
       }
+      // The next kernel may set itself up where SMs become free: it waits for this one's end all the same. Before, it
+      // would crowd on those that are free first.
+      griddepcontrol_launch_dependents();
     }
     if (params.split > 1) {
       __syncwarp();

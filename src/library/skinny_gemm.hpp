@@ -31,7 +31,7 @@ Status load_skinny_gemm(const wgmma::Tile& tile);
 Status skinny_gemm_clusters(const wgmma::Tile& tile, int split, int* clusters);
 
 /// Enqueues what `args` say. tensor_map_a, tensor_map_b: [batch, M, K] and [batch, N, K], K-major, by boxes of 64 along K and
-/// block_m and block_n lines, 128B swizzle. split: CTAs of a cluster that share a tile's K, at most its blocks of 64.
+/// loaded_lines() and block_n lines, 128B swizzle. split: CTAs of a cluster that share a tile's K, at most its blocks of 64.
 /// overlaps: the kernel may start before the one before it ends (griddepcontrol). sm_90.
 Status launch_skinny_gemm(const wgmma::Tile& tile, int split, const TensorMap& tensor_map_a,
                           const TensorMap& tensor_map_b, const KernelArgs& args, bool overlaps,

@@ -10,23 +10,28 @@
 #include "hopper_gemm/host_device.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"
+#include "library/two_width_tiles.hpp"
+#include "library/wgmma_tile.hpp"
 
 // What the kernels with tiles of two widths share on the GPU.
 
 namespace hopper_gemm::library {
 
-/// What their configurations have in common. kBlockM: rows of a CTA's tile.
-template <int kBlockM>
+/// What their configurations have in common. kTile: of a CTA, a wide one.
+template <wgmma::Tile kTile>
 struct TwoWidthConfig {
-  static constexpr int BLOCK_M = kBlockM;
-  static constexpr int WIDE_N = 192;
-  static constexpr int NARROW_N = 128;
+  static_assert(kTile.cluster_m == 1 && kTile.cluster_n == 2 && kTile.consumers == 2);
+  static constexpr int BLOCK_M = kTile.block_m;
+  static constexpr int WIDE_N = kTile.block_n;
+  static constexpr int NARROW_N = kNarrowN;
   static constexpr int kElemBytes = 2;
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  static constexpr int kClusterN = 2;  // CTAs of a cluster, side by side
-  static constexpr int kNumConsumers = 2;
+  static constexpr int kNumStages = kTile.stages;
+  static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
+  static constexpr int kClusterN = kTile.cluster_n;  // CTAs of a cluster, side by side
+  static constexpr int kNumConsumers = kTile.consumers;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;

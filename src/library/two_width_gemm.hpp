@@ -2,12 +2,17 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
+
 #include "column_split.hpp"
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
+#include "library/two_width_tiles.hpp"
 #include "library/wgmma_tile.hpp"
 
 // The kernels with tiles of two widths, so that waves of them are full: D = alpha · A·B with fp32 accumulation, A and B
@@ -15,23 +20,27 @@
 
 namespace hopper_gemm::library {
 
-/// The wide kernel's larger tile: the least bytes for a product. Where K is short its epilogue shows.
-inline constexpr wgmma::Tile kWideTile = {
-    .block_m = 256, .block_n = 192, .stages = 3, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
-/// The pingpong kernel's: each consumer warpgroup has a tile of its own, and stores it under the other's products.
-inline constexpr wgmma::Tile kPingpongTile = {
-    .block_m = 128, .block_n = 192, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+/// The pingpong kernel's: each consumer warpgroup has a tile of its own, and stores it under the other's products. Of several
+/// widths the one whose waves are fullest.
+inline constexpr std::array kPingpongTiles = {
+    wgmma::Tile{.block_m = 128, .block_n = 192, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
+    wgmma::Tile{.block_m = 128, .block_n = 176, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
+    wgmma::Tile{.block_m = 128, .block_n = 144, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
+};
 
-/// What their clusters, of two CTAs side by side, compute at a time.
-inline constexpr WideAndNarrow kWideTiles = {.cluster_m = 256, .wide_n = 384, .narrow_n = 256};
-// 600 cycles a tile, of which 128x384x64 by two SMs take 768 (H200, 4096x32768x512).
-inline constexpr WideAndNarrow kPingpongTiles = {
-    .cluster_m = 128, .wide_n = 384, .narrow_n = 256, .tile_cost = 300};
+constexpr bool is_pingpong(const wgmma::Tile& tile) {
+  return std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile) != kPingpongTiles.end();
+}
 
-/// nullptr for a tile of the wgmma kernel.
-constexpr const WideAndNarrow* two_widths_of(const wgmma::Tile& tile) {
-  if (tile == kWideTile) return &kWideTiles;
-  return tile == kPingpongTile ? &kPingpongTiles : nullptr;
+/// What their clusters, of two CTAs side by side, compute at a time; nothing for a tile of the wgmma kernel.
+constexpr std::optional<WideAndNarrow> two_widths_of(const wgmma::Tile& tile) {
+  if (tile != kWideTile && !is_pingpong(tile)) return std::nullopt;
+  WideAndNarrow tiles = {.cluster_m = tile.block_m,
+                         .wide_n = tile.cluster_n * tile.block_n,
+                         .narrow_n = tile.cluster_n * kNarrowN};
+  // 600 cycles a tile, of which 128x384x64 by two SMs take 768 (H200, 4096x32768x512).
+  if (is_pingpong(tile)) tiles.tile_cost = 300;
+  return tiles;
 }
 
 /// How such a kernel cuts its operands, in rows of [M, K], [N, K] and [M, N], and columns of the last; along K it takes 64
@@ -65,6 +74,7 @@ struct TwoWidthKernel {
 };
 
 extern const TwoWidthKernel kWideKernel;
-extern const TwoWidthKernel kPingpongKernel;
+/// In the order of kPingpongTiles.
+extern const std::array<TwoWidthKernel, kPingpongTiles.size()> kPingpongKernels;
 
 }  // namespace hopper_gemm::library

@@ -67,9 +67,11 @@ const Instance& instance_of(const Tile& tile) {
              : *std::find_if(kSmallInstances.begin(), kSmallInstances.end(), is_it);
 }
 
-/// Of kWideTile or kPingpongTile.
+/// Of a tile for which two_widths_of() has a value.
 const TwoWidthKernel& two_width_kernel(const Tile& tile) {
-  return tile == kWideTile ? kWideKernel : kPingpongKernel;
+  if (tile == kWideTile) return kWideKernel;
+  const auto* const found = std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile);
+  return kPingpongKernels[static_cast<std::size_t>(found - kPingpongTiles.begin())];
 }
 
 /// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
@@ -83,7 +85,7 @@ int active_clusters(const Device& device, const Choice& choice) {
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   int clusters = 0;
   const auto ask = [&] {
-    if (two_widths_of(choice.tile) != nullptr) {
+    if (two_widths_of(choice.tile).has_value()) {
       return two_width_kernel(choice.tile).active_clusters(&clusters);
     }
     if (is_skinny(choice.tile)) return skinny_gemm_clusters(choice.tile, choice.split, &clusters);
@@ -138,7 +140,7 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
-/// Of A or B. lines: all of it along M or N; block_lines: of a CTA's tile, which so many CTAs load together.
+/// Of A or B. lines: all of it along M or N; block_lines: of a CTA's tile, those that so many CTAs load together.
 Status encode_input(const char* name, const OperandArgs& operand, const KernelArgs& args, int lines,
                     int block_lines, int sharers, TensorMap* tensor_map) {
   const bool is_k_major = operand.major == OperandMajor::K;
@@ -191,6 +193,8 @@ class PreparedWgmma final : public PreparedGemm {
     params_.longer_parts = k_blocks % choice_.split;
     params_.used_stages =
         has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
+    params_.a_lines = loaded_lines(args.a, shape.m, tile.block_m, tile.cluster_n);
+    params_.b_lines = loaded_lines(args.b, shape.n, tile.block_n, tile.cluster_m);
     params_.k_slices = choice_.slices;
     params_.slice_k_blocks = k_blocks;
     workspace_bytes_ = wgmma::workspace_bytes(args, choice_);
@@ -208,8 +212,8 @@ class PreparedWgmma final : public PreparedGemm {
     const Tile& tile = choice_.tile;
     const int m = args.shape.m;
     const int n = args.shape.n;
-    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, tile.block_m, tile.cluster_n, &tensor_map_a_));
-    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, tile.block_n, tile.cluster_m, &tensor_map_b_));
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, params_.a_lines, tile.cluster_n, &tensor_map_a_));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, params_.b_lines, tile.cluster_m, &tensor_map_b_));
     if (!params_.stores_by_tma) return {};
     const GemmEpilogue& epilogue = args.epilogue;
     const int box_n = kStoreBufferBytes / 16 / size_of(epilogue.output_type);
@@ -288,7 +292,9 @@ class PreparedSkinny final : public PreparedGemm {
 
   Status encode_tensor_maps(const KernelArgs& args) {
     const Tile& tile = choice_.tile;
-    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, args.shape.m, tile.block_m, 1, &tensor_map_a_));
+    const int m = args.shape.m;
+    HG_RETURN_IF_ERROR(
+        encode_input("A", args.a, args, m, loaded_lines(args.a, m, tile.block_m, 1), 1, &tensor_map_a_));
     return encode_input("B", args.b, args, args.shape.n, tile.block_n, 1, &tensor_map_b_);
   }
 
@@ -436,7 +442,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     *prepared = std::move(made);
     return Status();
   };
-  if (two_widths_of(choice.tile) != nullptr) {
+  if (two_widths_of(choice.tile).has_value()) {
     std::unique_ptr<const PreparedGemm> rest;
     HG_RETURN_IF_ERROR(prepare_rest(&rest));
     HG_RETURN_IF_ERROR(two_width_kernel(choice.tile).load());

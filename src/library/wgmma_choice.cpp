@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "hopper_gemm/ceil_div.hpp"
+#include "hopper_gemm/tile_scheduler.hpp"
 #include "library/skinny_gemm.hpp"
 #include "library/two_width_gemm.hpp"
 #include "library/wgmma_configs.hpp"
@@ -65,16 +67,28 @@ double reduce_us(const Choice& choice) {
   return is_skinny(choice.tile) ? kSkinnyReduceUs * choice.split : kReduceUs;
 }
 
-/// Whether launches gain from beginning before what is ahead of them in the stream ends. Clusters that wait for room keep
-/// those of the kernel before them from ending: 1x4096x4096 by four CTAs of 64x256 each takes 16.9 us after 13.2. Where an
-/// SM has room for several CTAs, or there are fewer than SMs, those that wait crowd on the SMs that are free first:
-/// 1x4608x3584 takes 14.0 us after 11.6, and 16x28672x4096 by 112 CTAs of 64x256 61.2 us after 57.2. What little there is
-/// to do gains all the same. ctas, places: how many there are, and how many run at a time.
-bool can_overlap(const Choice& choice, double ctas, double places, double busy_us) {
+/// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it takes the SMs that
+/// are free first, and so
+/// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of 64x256 takes
+///   61.2 us after 57.2;
+/// - clusters find no room where single CTAs have ended: of more than two CTAs they lose (64x2112x7168 in four parts of K
+///   15.3 us after 12.9), of two where two CTAs share an SM and there is little room beside them (1x7168x16384 62.1 us after
+///   55.9, but 1x4608x3584 10.4 after 11.3), and where they take several tiles in an order that knows which share a GPC.
+/// clusters: of the grid, one a tile; active: how many run at a time.
+bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;
-  constexpr double kMostOfThem = 0.95;
-  if (is_skinny(choice.tile)) return !shares_an_sm(choice.tile);
-  return cluster_size(choice) == 1 && (busy_us < kFewUs || ctas >= kMostOfThem * places);
+  const int size = cluster_size(choice);
+  if (size == 1) {
+    constexpr double kMostOfThem = 0.95;
+    const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
+    return is_skinny(choice.tile) || busy_us < kFewUs || ctas >= kMostOfThem * static_cast<double>(active);
+  }
+  // What is won is less than a microsecond.
+  constexpr double kManyUs = 100;
+  if (size > 2 || clusters > active || busy_us > kManyUs) return false;
+  if (is_skinny(choice.tile) && shares_an_sm(choice.tile)) return 3 * clusters <= 2 * active;
+  constexpr double kManyOfThem = 0.8;
+  return busy_us < kFewUs || static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
 }
 
 /// A little more than the longer of two times that overlap: of tiles that memory makes equally slow, those with less to do
@@ -114,8 +128,15 @@ std::vector<Choice> all_choices() {
   for (const Tile& tile : kSkinnyTiles) {
     for (int split = 1; split <= kMaxSplit; ++split) choices.push_back({tile, split});
   }
-  for (const Tile& tile : {kWideTile, kPingpongTile}) choices.push_back({tile, 1});
+  choices.push_back({kWideTile, 1});
+  for (const Tile& tile : kPingpongTiles) choices.push_back({tile, 1});
   return choices;
+}
+
+int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sharers) {
+  constexpr int kSwizzledLines = 8;
+  if (operand.major != OperandMajor::K) return block_lines;
+  return std::min(block_lines / sharers, ceil_div(lines, kSwizzledLines) * kSwizzledLines) * sharers;
 }
 
 int slice_k_blocks(const KernelArgs& args, const Choice& choice) {
@@ -171,8 +192,8 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
   if (is_skinny(tile)) {
     return has_room(tile.block_n) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m;
   }
-  const WideAndNarrow* const tiles = two_widths_of(tile);
-  if (tiles == nullptr) return true;
+  const std::optional<WideAndNarrow> tiles = two_widths_of(tile);
+  if (!tiles.has_value()) return true;
   return has_room(tiles->wide_n) && is_k_major && is_plain(problem) && args.batch_count == 1 &&
          args.epilogue.output_type == args.input_type;
 }
@@ -234,7 +255,7 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
           ? 0
           : kSlicesUs + 2.0 * static_cast<double>(workspace_bytes(args, choice)) / kL2BytesPerUs;
   const double busy_us = both(turns * tile_us, memory_us);
-  const bool overlaps = can_overlap(choice, ctas, static_cast<double>(active) * size, busy_us);
+  const bool overlaps = can_overlap(choice, clusters, active, busy_us);
   return {.choice = choice,
           .time_us = kLaunchUs - (overlaps ? kOverlapUs : 0) + kFillUs + (size > 1 ? kClusterUs : 0) +
                      slices_us + busy_us,
@@ -280,8 +301,8 @@ Estimate estimate_of_two_widths(const KernelArgs& args, const Choice& choice, co
 Estimate estimate_of(const Problem& problem, const Choice& choice, const ActiveClusters& active_clusters) {
   const KernelArgs& args = problem.args;
   if (is_for_kernel_of(choice.tile, problem)) {
-    const WideAndNarrow* const tiles = two_widths_of(choice.tile);
-    if (tiles == nullptr) return estimate(args, choice, active_clusters);
+    const std::optional<WideAndNarrow> tiles = two_widths_of(choice.tile);
+    if (!tiles.has_value()) return estimate(args, choice, active_clusters);
     return estimate_of_two_widths(args, choice, *tiles, active_clusters);
   }
   Estimate of_the_rest = estimate(args, {kTileForTheRest, 1}, active_clusters);

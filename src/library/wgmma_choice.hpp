@@ -69,6 +69,14 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem);
 /// How long the problem should take by `choice`, whose tile has one width.
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters);
 
+/// How many of a CTA's block of lines along M or N it gets into a stage, from TMA boxes of as many over sharers. Those of a
+/// K-major operand end with it, or rather with the 8 lines over which the swizzle repeats: what TMA fills with zeros takes
+/// time, too. 1x10240x8192 with tiles of 48 rows takes 67 us by whole boxes, by those of 8 rows 42 us (H200). What stands in
+/// the stage behind them belongs to elements of D that do not exist.
+///
+/// lines: the operand's; block_lines: the tile's; sharers: CTAs that load equal parts of it.
+int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sharers);
+
 /// Of K, of a slice. The last may reach over K's end.
 int slice_k_blocks(const KernelArgs& args, const Choice& choice);
 

@@ -128,6 +128,8 @@ struct Params {
   int k_slices;        ///< a matrix of sums each, which are batches to batch_count and num_tiles
   int slice_k_blocks;  ///< from the start of one K slice to that of the next
   int used_stages;     ///< the others need no barriers
+  int a_lines;         ///< of a stage that TMA brings, loaded_lines()
+  int b_lines;
   GemmEpilogue epilogue;
 };
 
@@ -183,6 +185,19 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
     for (int span = 0; span < kLines / kSpan; ++span) {
       load(span * kSpan + first, line0 + span * kSpan, k + first);
     }
+  }
+}
+
+/// What load_operand() does not write to a K-major stage, where boxes have fewer lines than slices: it belongs to elements of
+/// D that do not exist. lines: those of all boxes.
+template <int kLines, int kSharers>
+__device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines) {
+  constexpr int kRowBytes = 128;
+#pragma unroll
+  for (int slice = 0; slice < kSharers; ++slice) {
+    const int first = slice * (kLines / kSharers) + lines / kSharers;
+    leave_undefined(stage + static_cast<cuda::std::uint32_t>(first * kRowBytes),
+                    (kLines - lines) / kSharers * kRowBytes);
   }
 }
 
@@ -570,14 +585,16 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   // Their sums are fp32, which is not plain.
   constexpr bool kCanSliceK = Config::kCanSplit && !Config::kIsPlain;
 
-  // The next kernel may set itself up as soon as there is room for it: it waits for this one's end all the same.
-  griddepcontrol_launch_dependents();
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
   const bool has_one_tile = params.num_tiles <= nclusterid_x();
   if (thread == Config::kNumConsumerThreads) {
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
     smem.pipeline.init(params.used_stages);
+    for (int stage = 0; stage < params.used_stages; ++stage) {
+      leave_rest_undefined<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[stage]), params.a_lines);
+      leave_rest_undefined<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[stage]), params.b_lines);
+    }
     if (!has_one_tile) smem.tile_queue.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
@@ -639,7 +656,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const int batch_a = params.a_is_batched ? batch : 0;
         const int batch_b = params.b_is_batched ? batch : 0;
         for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-          const SmemAddr bar = smem.pipeline.producer_acquire(state);
+          const SmemAddr bar =
+              smem.pipeline.producer_acquire(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
           const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
           load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
                                                            params.a_major, tile.m0, k, batch_a, rank_n,
@@ -650,6 +668,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           state.advance();
         }
       }
+      // The next kernel may set itself up where SMs become free: it waits for this one's end all the same.
+      griddepcontrol_launch_dependents();
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
       // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {

@@ -4,10 +4,10 @@
 
 namespace hopper_gemm::library::wgmma {
 
-/// A compiled configuration of the wgmma kernel: what one CTA computes, and how CTAs share what they load.
+/// A compiled configuration: what one CTA computes, and how CTAs share what they load.
 struct Tile {
   int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
-  int block_n;    ///< columns of D: 64 to 256, in multiples of 64
+  int block_n;    ///< columns of D: 64 to 256, of the wgmma kernel in multiples of 64
   int stages;     ///< of 64 elements along K
   int cluster_m;  ///< CTAs one above the other, which share B
   int cluster_n;  ///< CTAs side by side, which share A

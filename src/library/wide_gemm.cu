@@ -9,10 +9,6 @@ namespace {
 
 using wide::Config;
 
-static_assert(kWideTiles.cluster_m == Config::BLOCK_M &&
-              kWideTiles.wide_n == Config::kClusterN * Config::WIDE_N &&
-              kWideTiles.narrow_n == Config::kClusterN * Config::NARROW_N);
-
 struct Kernels {
   static auto of(DataType type) {
     return type == DataType::Float16 ? wide::gemm_kernel<__half> : wide::gemm_kernel<__nv_bfloat16>;

@@ -26,11 +26,9 @@
 
 namespace hopper_gemm::library::wide {
 
-struct Config : TwoWidthConfig<256> {
+struct Config : TwoWidthConfig<kWideTile> {
   static constexpr int kMinKBlocks = 2;  // the first and the last of a tile
-  static constexpr int kNumStages = 3;
-  static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
-  static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
+  static constexpr int kBandM = 8;       // cluster tiles of a column that consecutive positions share
   static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
   static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = 2;

@@ -132,8 +132,8 @@ std::vector<Case> cases_of_tiles() {
 /// one block of K and more than stages, D that ends within a tile; a beta that is there at times; what is not plain.
 std::vector<Case> cases_of_two_widths() {
   std::vector<Case> cases;
-  for (const Tile& tile : {library::kWideTile, library::kPingpongTile}) {
-    const Choice choice = {tile, 1};
+  for (const Choice& choice : all_choices()) {
+    if (!library::two_widths_of(choice.tile).has_value()) continue;
     constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
     for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
       for (const GemmShape& shape : kShapes) {
@@ -426,16 +426,27 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
     args.a = args.b = {nullptr, OperandMajor::K, shape.k, 0};
     return library::wgmma::estimate(args, choice, [](const Choice&) { return kPlaces; }).overlaps;
   };
-  const auto tile = [](int block_m, int block_n, int stages, int cluster_n) {
-    return Choice{{block_m, block_n, stages, 1, cluster_n, 1}, 1};
+  const auto tile = [](int block_m, int block_n, int stages, int cluster_n, int split = 1) {
+    return Choice{{block_m, block_n, stages, 1, cluster_n, 1}, split};
   };
   EXPECT_TRUE(overlaps({16, 132 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 112 * 256, 4096}, tile(64, 256, 5, 1)));
+  // Two waves of 132 CTAs, and two of 99.
+  EXPECT_TRUE(overlaps({16, 264 * 256, 4096}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 198 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 1)));
-  EXPECT_FALSE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 2)));
-  // Few rows: with so many stages a CTA fills an SM.
   EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
-  EXPECT_FALSE(overlaps({16, 4096, 4096}, tile(16, 64, 7, 1)));
+  EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 7, 1)));
+  // Clusters of two that fill SMs: short, many, few, long, several tiles each.
+  EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
+  EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));
+  EXPECT_FALSE(overlaps({64, 60 * 128, 8192}, tile(64, 64, 12, 2)));
+  EXPECT_FALSE(overlaps({64, 120 * 128, 65536}, tile(64, 64, 12, 2)));
+  EXPECT_FALSE(overlaps({64, 240 * 128, 128}, tile(64, 64, 12, 2)));
+  // Those that share SMs, with room beside them or without; and larger ones.
+  EXPECT_TRUE(overlaps({1, 88 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  EXPECT_FALSE(overlaps({1, 89 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  EXPECT_FALSE(overlaps({1, 60 * 64, 128}, tile(16, 64, 20, 1, 3)));
 }
 
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {

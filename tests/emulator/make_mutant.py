@@ -143,7 +143,7 @@ LIBRARY_SLICE = "load(span * kSpan + first, line0 + span * kSpan, k + first);"
 LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
 PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);\n"
 PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
-PINGPONG_SKIP = "      skip_stages(state, params.num_k_blocks);\n    }\n"
+PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n    }\n"
 PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
 SKINNY_SUMS_THERE = "      barrier_sync(kConsumersBarrier, kWarpgroupThreads);\n"
 SKINNY_DRAIN = "  // A peer may still read this CTA's sums.\n  if (params.split > 1) {"
@@ -490,6 +490,9 @@ MUTANTS = {
         (WGMMA_GEMM, "first_of_k_slice + first_k_block", "0 * first_of_k_slice + first_k_block")]),
     "library_slices_of_other_batches": (LIBRARY, [
         (WGMMA_GEMM, "tile.batch / params.k_slices;", "tile.batch;")]),
+    "library_expects_whole_boxes": (LIBRARY, [
+        (WGMMA_GEMM, "producer_acquire(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
+         "producer_acquire(state)")]),
     "library_pingpong_out_of_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_TURN, ""), (PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_hands_on_too_early": (PINGPONG, [
         (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
@@ -500,6 +503,8 @@ MUTANTS = {
     "library_pingpong_release_before_the_wait": (PINGPONG, [
         (PINGPONG_GEMM, "      wgmma_wait_group<1>();\n" + PINGPONG_RELEASE,
          PINGPONG_RELEASE + "      wgmma_wait_group<1>();\n")]),
+    "library_skinny_expects_whole_boxes": (SKINNY, [
+        (SKINNY_GEMM, "(params.a_rows + Config::BLOCK_N) * Config::kLineBytes", "Config::kStageBytes")]),
     "library_skinny_sums_read_before_they_are_there": (SKINNY, [(SKINNY_GEMM, SKINNY_SUMS_THERE, "")]),
     "library_skinny_sums_of_one_cta_alone": (SKINNY, [
         (SKINNY_GEMM, "static_cast<unsigned>(of_rank)", "static_cast<unsigned>(rank)")]),

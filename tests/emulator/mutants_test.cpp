@@ -275,12 +275,14 @@ const Mutant kLibraryMutants[] = {
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
     {"library_slices_of_the_same_k", {kWrongSum}},
     {"library_slices_of_other_batches", {kWrongSum}},
+    {"library_expects_whole_boxes", {"deadlock"}},
     {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly}},
     {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly}},
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_pingpong_skips_without_the_phase", {"deadlock"}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"library_skinny_expects_whole_boxes", {"deadlock"}},
     {"library_skinny_sums_read_before_they_are_there", {kRace, kNeverWritten}},
     {"library_skinny_sums_of_one_cta_alone", {kWrongSum}},
     {"library_skinny_no_drain_of_splits", {kEndNotOrdered}},
@@ -353,6 +355,8 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_128x128_s6_c1x1_k8x2", {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow}, 8},
       {"wgmma_128x192_s5_c1x2", {.shape = {264, 776, 640}}, 2},
       {"wgmma_128x192_s5_c1x2", {.shape = {520, 776, 328}}, 2},
+      {"wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
+      {"wgmma_32x64_s6_c1x1", {.shape = {7, 72, 200}}},
       {"wgmma_16x64_s7_c1x1", {.shape = {17, 72, 10 * 64}}},
       {"wgmma_16x64_s7_c1x1_k4", {.shape = {15, 133, 15 * 64 - 21}, .beta = -2}}};
 }

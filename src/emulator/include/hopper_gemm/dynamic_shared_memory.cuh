@@ -1,6 +1,9 @@
 // Emulated: the dynamic shared memory of the emulated thread's CTA.
 #pragma once
 
+#include <cstdint>
+#include <ptx/address.cuh>
+
 #include "emulator/device_api.hpp"
 
 namespace hopper_gemm {
@@ -12,6 +15,10 @@ Storage& dynamic_shared_storage() {
     emulator::trap("the launch gave less dynamic shared memory than the kernel uses");
   }
   return *reinterpret_cast<Storage*>(emulator::dynamic_shared_memory());
+}
+
+inline void leave_undefined(ptx::SmemAddr begin, int bytes) {
+  if (bytes > 0) emulator::leave_undefined(begin.value, static_cast<std::uint32_t>(bytes));
 }
 
 }  // namespace hopper_gemm

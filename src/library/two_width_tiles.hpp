@@ -1,0 +1,15 @@
+#pragma once
+
+#include "library/wgmma_tile.hpp"
+
+// What kernels with tiles of two widths are compiled for, on the GPU and on the host.
+
+namespace hopper_gemm::library {
+
+/// The wide kernel's larger tile: the least bytes for a product. Where K is short its epilogue shows.
+inline constexpr wgmma::Tile kWideTile = {
+    .block_m = 256, .block_n = 192, .stages = 3, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+/// Columns of the narrow tiles, which wider ones share a kernel with.
+inline constexpr int kNarrowN = 128;
+
+}  // namespace hopper_gemm::library
