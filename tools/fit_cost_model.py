@@ -113,7 +113,7 @@ def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
     if size > 2 or clusters > active or busy_us > MANY_US:
         return False
     if skinny and shares_an_sm:
-        return 3 * clusters <= 2 * active
+        return 2 * clusters <= active
     return busy_us < FEW_US or clusters >= 0.8 * active
 
 

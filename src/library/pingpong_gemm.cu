@@ -2,10 +2,11 @@
 
 #include "library/pingpong_gemm.cuh"
 
-#include "library/two_width_launch.hpp"
-
+#include <array>
 #include <cstddef>
 #include <utility>
+
+#include "library/two_width_launch.hpp"
 
 namespace hopper_gemm::library {
 namespace {

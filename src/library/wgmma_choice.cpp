@@ -72,7 +72,7 @@ double reduce_us(const Choice& choice) {
 /// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of 64x256 takes
 ///   61.2 us after 57.2;
 /// - clusters find no room where single CTAs have ended: of more than two CTAs they lose (64x2112x7168 in four parts of K
-///   15.3 us after 12.9), of two where two CTAs share an SM and there is little room beside them (1x7168x16384 62.1 us after
+///   15.3 us after 12.9), of two where CTAs share an SM and not all of both launches have room (1x7168x16384 62.1 us after
 ///   55.9, but 1x4608x3584 10.4 after 11.3), and where they take several tiles in an order that knows which share a GPC.
 /// clusters: of the grid, one a tile; active: how many run at a time.
 bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t active, double busy_us) {
@@ -86,7 +86,7 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   // What is won is less than a microsecond.
   constexpr double kManyUs = 100;
   if (size > 2 || clusters > active || busy_us > kManyUs) return false;
-  if (is_skinny(choice.tile) && shares_an_sm(choice.tile)) return 3 * clusters <= 2 * active;
+  if (is_skinny(choice.tile) && shares_an_sm(choice.tile)) return 2 * clusters <= active;
   constexpr double kManyOfThem = 0.8;
   return busy_us < kFewUs || static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
 }

@@ -444,8 +444,8 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({64, 120 * 128, 65536}, tile(64, 64, 12, 2)));
   EXPECT_FALSE(overlaps({64, 240 * 128, 128}, tile(64, 64, 12, 2)));
   // Those that share SMs, with room beside them or without; and larger ones.
-  EXPECT_TRUE(overlaps({1, 88 * 64, 4096}, tile(16, 64, 7, 1, 2)));
-  EXPECT_FALSE(overlaps({1, 89 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 2)));
   EXPECT_FALSE(overlaps({1, 60 * 64, 128}, tile(16, 64, 20, 1, 3)));
 }
 
