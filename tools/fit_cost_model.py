@@ -48,6 +48,8 @@ MOST_SKINNY_TILES = 2
 # can_overlap() there
 FEW_US = 15
 MANY_US = 100
+MOST_OF_THEM = 0.95
+MANY_OF_THEM = 0.8
 BLOCK_K = 64
 ELEM_BYTES = 2
 # How much the worst choice counts beside the mean, and how much the times beside the choices.
@@ -109,12 +111,14 @@ def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
     if size == 1:
         # As many as take equally many tiles: even_waves().
         ctas = ceil_div(clusters, ceil_div(clusters, active))
-        return skinny or busy_us < FEW_US or ctas >= 0.95 * active
+        if busy_us < FEW_US:
+            return True
+        return not shares_an_sm and (skinny or ctas >= MOST_OF_THEM * active)
     if size > 2 or clusters > active or busy_us > MANY_US:
         return False
-    if skinny and shares_an_sm:
+    if shares_an_sm:
         return 2 * clusters <= active
-    return busy_us < FEW_US or clusters >= 0.8 * active
+    return busy_us < FEW_US or clusters >= MANY_OF_THEM * active
 
 
 def estimate(shape, name, model):
@@ -150,7 +154,7 @@ def estimate(shape, name, model):
         slices_us = model["kSlicesUs"] + 2.0 * sums_bytes / model["kL2BytesPerUs"]
     busy_us = both(turns * tile_us, memory_us)
     if can_overlap(size, clusters, active, busy_us, is_skinny(block_m),
-                   2 * bytes_of_cta(block_m, block_n, stages) <= SHARED_BYTES):
+                   is_skinny(block_m) and 2 * bytes_of_cta(block_m, block_n, stages) <= SHARED_BYTES):
         overlap_us = model["kOverlapUs"]
     else:
         overlap_us = 0

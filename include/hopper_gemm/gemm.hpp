@@ -79,7 +79,7 @@ struct GemmOptions {
   /// The kernel may start while the one before it in the stream still runs, and waits for its end before it touches
   /// memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"): its set-up is hidden.
   /// Only on sm_90, and there only where launches gain from it, which is where they are short or fill the GPU and where
-  /// CTAs do not wait for each other in clusters; elsewhere it changes nothing.
+  /// clusters have two CTAs at most; elsewhere it changes nothing.
   bool programmatic_dependent_launch = true;
   /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a long K, more
   /// than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of 64x64.

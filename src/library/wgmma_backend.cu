@@ -433,10 +433,11 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   }
   const Choice& choice = chosen->choice;
   const bool overlaps = problem.programmatic_dependent_launch && chosen->overlaps;
-  const auto prepare_rest = [&](std::unique_ptr<const PreparedGemm>* rest) {
-    return prepare_choice(problem, device, {kTileForTheRest, 1}, false, name_of(choice), reason, rest);
+  const auto prepare_rest = [&](bool rest_overlaps, std::unique_ptr<const PreparedGemm>* rest) {
+    return prepare_choice(problem, device, {kTileForTheRest, 1}, rest_overlaps, name_of(choice), reason,
+                          rest);
   };
-  if (!is_for_kernel_of(choice.tile, problem)) return prepare_rest(prepared);
+  if (!is_for_kernel_of(choice.tile, problem)) return prepare_rest(overlaps, prepared);
   const auto finish = [&](auto made) {
     HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
     *prepared = std::move(made);
@@ -444,7 +445,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   };
   if (two_widths_of(choice.tile).has_value()) {
     std::unique_ptr<const PreparedGemm> rest;
-    HG_RETURN_IF_ERROR(prepare_rest(&rest));
+    HG_RETURN_IF_ERROR(prepare_rest(false, &rest));
     HG_RETURN_IF_ERROR(two_width_kernel(choice.tile).load());
     return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
   }

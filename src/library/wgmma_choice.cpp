@@ -69,8 +69,9 @@ double reduce_us(const Choice& choice) {
 
 /// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it takes the SMs that
 /// are free first, and so
-/// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of 64x256 takes
-///   61.2 us after 57.2;
+/// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of 64x256 took
+///   61.2 us after 57.2, when launches began before the loads of those ahead;
+/// - single CTAs that share an SM gain where they are short, and not where they are long;
 /// - clusters find no room where single CTAs have ended: of more than two CTAs they lose (64x2112x7168 in four parts of K
 ///   15.3 us after 12.9), of two where CTAs share an SM and not all of both launches have room (1x7168x16384 62.1 us after
 ///   55.9, but 1x4608x3584 10.4 after 11.3), and where they take several tiles in an order that knows which share a GPC.
@@ -81,12 +82,14 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   if (size == 1) {
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
-    return is_skinny(choice.tile) || busy_us < kFewUs || ctas >= kMostOfThem * static_cast<double>(active);
+    if (busy_us < kFewUs) return true;
+    return !shares_an_sm(choice.tile) &&
+           (is_skinny(choice.tile) || ctas >= kMostOfThem * static_cast<double>(active));
   }
-  // What is won is less than a microsecond.
+  // 128x8192x29568 took 123.5 us after 122.7.
   constexpr double kManyUs = 100;
   if (size > 2 || clusters > active || busy_us > kManyUs) return false;
-  if (is_skinny(choice.tile) && shares_an_sm(choice.tile)) return 2 * clusters <= active;
+  if (shares_an_sm(choice.tile)) return 2 * clusters <= active;
   constexpr double kManyOfThem = 0.8;
   return busy_us < kFewUs || static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
 }

@@ -436,7 +436,9 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({16, 198 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
-  EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 7, 1)));
+  // Those that share SMs: short, long.
+  EXPECT_TRUE(overlaps({16, 4096, 512}, tile(16, 64, 7, 1)));
+  EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
   // Clusters of two that fill SMs: short, many, few, long, several tiles each.
   EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));
@@ -447,6 +449,20 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 2)));
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 2)));
   EXPECT_FALSE(overlaps({1, 60 * 64, 128}, tile(16, 64, 20, 1, 3)));
+}
+
+TEST(WgmmaLoads, EndWithAKMajorOperand) {
+  using library::wgmma::loaded_lines;
+  const library::OperandArgs k_major = {nullptr, OperandMajor::K, 64, 0};
+  const library::OperandArgs mn_major = {nullptr, OperandMajor::MN, 64, 0};
+  EXPECT_EQ(loaded_lines(k_major, 1, 64, 1), 8);
+  EXPECT_EQ(loaded_lines(k_major, 17, 64, 1), 24);
+  EXPECT_EQ(loaded_lines(k_major, 57, 64, 1), 64);
+  EXPECT_EQ(loaded_lines(k_major, 1000, 64, 1), 64);
+  // Of each sharer's box.
+  EXPECT_EQ(loaded_lines(k_major, 17, 128, 2), 48);
+  EXPECT_EQ(loaded_lines(k_major, 70, 128, 2), 128);
+  EXPECT_EQ(loaded_lines(mn_major, 1, 64, 1), 64);
 }
 
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {
