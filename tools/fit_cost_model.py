@@ -109,11 +109,13 @@ def both(x, y):
 def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
     """can_overlap() of wgmma_choice.cpp."""
     if size == 1:
-        # As many as take equally many tiles: even_waves().
-        ctas = ceil_div(clusters, ceil_div(clusters, active))
         if busy_us < FEW_US:
             return True
-        return not shares_an_sm and (skinny or ctas >= MOST_OF_THEM * active)
+        if skinny:
+            return not shares_an_sm
+        # As many as take equally many tiles: even_waves().
+        ctas = ceil_div(clusters, ceil_div(clusters, active))
+        return ctas >= MOST_OF_THEM * active
     if size > 2 or clusters > active or busy_us > MANY_US:
         return False
     if shares_an_sm:

@@ -1,8 +1,8 @@
 // The library's kernel for products of a short K on sm_90: consumers in turn, the "pingpong" of CUTLASS's
 // KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the other stores
 // what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is half as large as the wide
-// kernel's, takes at least 43 % more bytes for a product, and so loses where K is long. It computes what the wide kernel computes:
-// D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
+// kernel's, takes at least 43 % more bytes for a product, and so loses where K is long. It computes what the wide kernel
+// computes: D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
 
 #pragma once
 
@@ -18,7 +18,6 @@
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
-#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/pipeline.cuh"
@@ -129,10 +128,10 @@ struct Consumer {
 #pragma unroll
     for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll
-      for (int piece = 0; piece < ceil_div(kBlockN, Config::kStoreN); ++piece) {
+      for (int begin = 0; begin < kBlockN; begin += Config::kStoreN) {
         // The last piece ends with the tile: of what it shares with the one before, both store the same.
-        const int last_column = kBlockN - Config::kStoreN;
-        const int column = piece * Config::kStoreN < last_column ? piece * Config::kStoreN : last_column;
+        constexpr int kLastColumn = kBlockN - Config::kStoreN;
+        const int column = begin < kLastColumn ? begin : kLastColumn;
         store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
             accum[i] + column / 2, alpha, smem_addr(smem.d[warp]), tensor_map_d, row + i * Config::kWgmmaM,
             first_column + column, lane);

@@ -80,11 +80,11 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   constexpr double kFewUs = 15;
   const int size = cluster_size(choice);
   if (size == 1) {
+    if (busy_us < kFewUs) return true;
+    if (is_skinny(choice.tile)) return !shares_an_sm(choice.tile);
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
-    if (busy_us < kFewUs) return true;
-    return !shares_an_sm(choice.tile) &&
-           (is_skinny(choice.tile) || ctas >= kMostOfThem * static_cast<double>(active));
+    return ctas >= kMostOfThem * static_cast<double>(active);
   }
   // 128x8192x29568 took 123.5 us after 122.7.
   constexpr double kManyUs = 100;

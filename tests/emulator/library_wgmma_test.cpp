@@ -18,6 +18,7 @@
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "library/backend.hpp"
+#include "library/skinny_gemm.hpp"
 #include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
 #include "library/wgmma_tuned.hpp"
@@ -157,7 +158,8 @@ std::vector<Case> cases_of_two_widths() {
   return cases;
 }
 
-/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches.
+/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches; and what it leaves
+/// to another, more rows than it is for and operands that are not K-major.
 std::vector<Case> cases_of_few_rows() {
   std::vector<Case> cases;
   int number = 0;
@@ -175,6 +177,11 @@ std::vector<Case> cases_of_few_rows() {
       cases.push_back({choice, problem, 2 * cluster_size(choice)});
     }
   }
+  constexpr Tile kSmallest = library::kSkinnyTiles.front();
+  LibraryProblem more_rows{.shape = {2 * kSmallest.block_m + 1, 72, 72}};
+  cases.push_back({{kSmallest, 1}, more_rows, 2});
+  LibraryProblem along_m{.shape = {8, 72, 72}, .major_a = OperandMajor::MN};
+  cases.push_back({{kSmallest, 1}, along_m, 2});
   return cases;
 }
 
