@@ -6,8 +6,8 @@
     tools/profile.py --markdown-only [--check] --out profiles/<gpu>
 
 A VERSION is a number of the Hopper ladder, such as 7, a version of another, such as ampere.4, a range, such as 4-8 or
-simt.5-8, or a whole ladder: hopper, ampere, simt. The shape is 8192x8192x8192, of ampere and simt 4096x4096x4096,
-unless --shape says otherwise. Three programs look at each version:
+simt.5-8, or a whole ladder: hopper, ampere, simt. The shape is 8192x8192x8192, of simt 4096x4096x4096, unless --shape
+says otherwise. Three programs look at each version:
 
 - `matmul` verifies and measures the versions of a ladder in turn, in bursts and under sustained load, with the power
   that the latter takes.
@@ -810,7 +810,7 @@ HOPPER = Ladder(
     }), **STORE_COLUMN})
 AMPERE = Ladder(
     "ampere", "ampere.", "ampere{}", "ampere([0-9]+)", "overview-ampere.md", "Overview of the ampere ladder",
-    "4096x4096x4096", AMPERE_METRICS, ampere_rows,
+    "8192x8192x8192", AMPERE_METRICS, ampere_rows,
     {**metric_columns({
         **MEASURED_METRICS,
         "time under ncu": TIME,
