@@ -1,4 +1,4 @@
-// Clusters: the cluster-wide barrier and addresses in a peer CTA's shared memory. Ranks:
+// Clusters: the cluster-wide barrier, addresses in a peer CTA's shared memory and stores to it. Ranks:
 // special_registers.cuh.
 #pragma once
 
@@ -58,6 +58,23 @@ HG_PTX_INLINE uint32_t getctarank(ClusterAddr address) {
                                : "=r"(cta_rank)
                                : "r"(address.value)));
   return cta_rank;
+}
+
+/// st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 — store 16 bytes in the shared memory of any CTA of the cluster and tell its mbarrier.
+/// PTX ISA "Data Movement and Conversion Instructions: st.async" #data-movement-and-conversion-instructions-st-async; ISA 8.1, sm_90.
+/// dst: from mapa, 16-byte aligned. bar: from mapa, 8-byte aligned, of the same CTA: its phase completes when all announced bytes
+/// have come, 16 of them by this. Threads: any, no convergence needed; each stores its own. Orders: nothing at issue; the bytes
+/// are readable for who waits on the barrier with mbarrier_try_wait_parity_cluster. Without any fence, where a
+/// release.cluster would cost MEMBAR.ALL.GPU. What was at dst must be over: a reader of the peer's says so by an arrival
+/// that this thread waits for. The owning CTA must be running until its wait is over.
+HG_PTX_INLINE void st_async(ClusterAddr dst, const float (&values)[4], ClusterAddr bar) {
+  HG_PTX_SM_90(
+      st_async,
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
+          :
+          : "r"(dst.value), "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(bar.value)
+          : "memory"));
 }
 
 }  // namespace ptx

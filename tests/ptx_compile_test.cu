@@ -43,6 +43,7 @@ __global__ void addresses_and_barriers(uint64_t* out, uint32_t parity, uint32_t 
   mbarrier_arrive_cluster(peer_bar, count);
   mbarrier_arrive_relaxed_cluster(peer_bar);
   mbarrier_arrive_expect_tx_cluster(peer_bar, 1024);
+  st_async(mapa(bar, 1) + 8u, {1.0f, 2.0f, 3.0f, 4.0f}, peer_bar);
   mbarrier_expect_tx(bar, 1024);
   sum += mbarrier_test_wait(bar, state);
   sum += mbarrier_test_wait_parity(bar, parity);

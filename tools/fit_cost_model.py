@@ -116,11 +116,14 @@ def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
         # As many as take equally many tiles: even_waves().
         ctas = ceil_div(clusters, ceil_div(clusters, active))
         return ctas >= MOST_OF_THEM * active
-    if size > 2 or clusters > active or busy_us > MANY_US:
+    if clusters > active or busy_us > MANY_US:
         return False
+    is_short = busy_us < FEW_US
+    has_room = 2 * clusters <= active
+    leaves_none = clusters >= MANY_OF_THEM * active
     if shares_an_sm:
-        return 2 * clusters <= active
-    return busy_us < FEW_US or clusters >= MANY_OF_THEM * active
+        return has_room or (size > 2 and is_short and leaves_none)
+    return leaves_none or (is_short if size == 2 else has_room)
 
 
 def estimate(shape, name, model):

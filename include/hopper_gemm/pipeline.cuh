@@ -39,13 +39,21 @@ struct Pipeline {
   /// Waits until the stage is empty and announces the bytes that are about to come, kStageBytes at most. Returns
   /// the barrier for the copies to complete on. Threads: one of each CTA.
   __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state, int bytes = kStageBytes) {
-    const cuda::std::uint32_t parity = state.phase ^ 1;
-    if constexpr (kClusterSize == 1) {
-      watched_wait(empty(state.stage), parity, "producer", state.stage);
-    } else {
-      WaitWatchdog watchdog("producer", state.stage, parity);
-      while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();
-    }
+    producer_wait(state);
+    return producer_announce(state, bytes);
+  }
+
+  /// Waits until the stage is empty: producer_acquire() of a warp whose lanes all wait, so that ptxas keeps what they compute
+  /// alike in uniform registers, and TMA takes it from there. One of them then calls producer_announce(). Threads: a
+  /// warp, converged.
+  __device__ __forceinline__ void producer_wait_uniform(State state) {
+    producer_wait(state);
+    __syncwarp();  // a lane that still waited might find the barrier two phases on, and wait for ever
+  }
+
+  /// Announces the bytes that are about to come to a stage that is empty, kStageBytes at most. Returns the barrier for
+  /// the copies to complete on. Threads: one of each CTA.
+  __device__ __forceinline__ ptx::SmemAddr producer_announce(State state, int bytes = kStageBytes) {
     ptx::mbarrier_arrive_expect_tx(full(state.stage), bytes);
     return full(state.stage);
   }
@@ -71,6 +79,16 @@ struct Pipeline {
   }
 
  private:
+  __device__ __forceinline__ void producer_wait(State state) {
+    const cuda::std::uint32_t parity = state.phase ^ 1;
+    if constexpr (kClusterSize == 1) {
+      watched_wait(empty(state.stage), parity, "producer", state.stage);
+    } else {
+      WaitWatchdog watchdog("producer", state.stage, parity);
+      while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();
+    }
+  }
+
   __device__ __forceinline__ ptx::SmemAddr full(int stage) { return ptx::smem_addr(&full_barrier[stage]); }
   __device__ __forceinline__ ptx::SmemAddr empty(int stage) { return ptx::smem_addr(&empty_barrier[stage]); }
 };

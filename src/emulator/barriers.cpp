@@ -372,13 +372,12 @@ void mbarrier_async_arrival(Cta* cta, std::uint32_t address) {
 
 BarrierClock& mbarrier_clock(Cta* cta, std::uint32_t address) { return cta->mbarriers.at(address).clock; }
 
-void check_mbarrier_for_async(Cta* cta, std::uint32_t address) {
-  const Mbarrier& barrier = live_mbarrier({cta, address}, "a TMA copy completes");
+void check_mbarrier_for_async(Cta* cta, std::uint32_t address, const char* completes) {
+  const Mbarrier& barrier = live_mbarrier({cta, address}, completes);
   if (barrier.initialized_at > barrier.initializer->init_fence_at) {
-    machine.fail(fmt::format(
-        "a TMA copy completes on an mbarrier ({}) that was initialised without fence.mbarrier_init "
-        "after it",
-        describe_mbarrier(*cta, address)));
+    machine.fail(
+        fmt::format("{} on an mbarrier ({}) that was initialised without fence.mbarrier_init after it",
+                    completes, describe_mbarrier(*cta, address)));
   }
 }
 

@@ -1,4 +1,4 @@
-// cp.async: copies of a thread from global to shared memory that go on by themselves.
+// cp.async and st.async: what goes on by itself on its way from a thread to shared memory, through the generic proxy.
 
 #include <fmt/format.h>
 
@@ -87,10 +87,46 @@ class Arrival : public AsyncWork {
   AsyncCopies copies_;
 };
 
-void check_aligned(std::uint32_t bytes, std::uintptr_t address, const char* where) {
+/// What st.async stores, on its way.
+class RemoteStore : public AsyncWork {
+ public:
+  RemoteStore(std::shared_ptr<AsyncCopy> copy, const void* values, const SharedPlace& barrier)
+      : copy_(std::move(copy)), barrier_(barrier) {
+    std::memcpy(values_.data(), values, copy_->bytes);
+  }
+
+  bool step() override {
+    std::memcpy(copy_->cta->shared + (copy_->address - kSharedWindow), values_.data(), copy_->bytes);
+    const auto [component, clock] = next_fill(barrier_.cta, barrier_.address);
+    settle(copy_.get(), WriteKind::StAsync, component, clock);
+    --copy_->cta->copies_in_flight;
+    mbarrier_complete(barrier_.cta, barrier_.address, copy_->bytes);
+    return true;
+  }
+
+ private:
+  std::shared_ptr<AsyncCopy> copy_;
+  SharedPlace barrier_;
+  std::array<unsigned char, kGranuleBytes> values_{};
+};
+
+void check_aligned(const char* what, std::uint32_t bytes, std::uintptr_t address, const char* where) {
   if (address % bytes == 0) return;
-  machine.fail(fmt::format("a cp.async of {} bytes {} at {:#x}, which is not {}-byte aligned", bytes, where,
+  machine.fail(fmt::format("{} of {} bytes {} at {:#x}, which is not {}-byte aligned", what, bytes, where,
                            address, bytes));
+}
+
+/// Marks what it will write, from now until it has.
+void begin(AsyncCopy* copy, WriteKind kind, const char* overwrites) {
+  for_each_granule(*copy, [&](std::uint32_t index, std::uint32_t words) {
+    check_generic_write(copy->cta, index, words, overwrites);
+    forget_uses(copy->cta, index, words);
+    Granule& granule = copy->cta->granules[index];
+    granule.filling = static_cast<std::uint8_t>(granule.filling | words);
+    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
+      if ((words >> i & 1) != 0) granule.words[i] = {.writer = current, .kind = kind};
+    }
+  });
 }
 
 void check_source(const void* source, std::uint32_t bytes) {
@@ -137,9 +173,10 @@ void for_each_copy(const Thread& thread, Visit visit) {
 void cp_async(std::uint32_t destination, const void* source, std::uint32_t bytes,
               std::uint32_t source_bytes) {
   HG_ENTER();
-  const SharedPlace place = place_of(destination, bytes, "a cp.async");
-  check_aligned(bytes, place.address, "to shared memory");
-  check_aligned(bytes, reinterpret_cast<std::uintptr_t>(source), "from global memory");
+  constexpr const char* kCpAsync = "a cp.async";
+  const SharedPlace place = place_of(destination, bytes, kCpAsync);
+  check_aligned(kCpAsync, bytes, place.address, "to shared memory");
+  check_aligned(kCpAsync, bytes, reinterpret_cast<std::uintptr_t>(source), "from global memory");
   if (source_bytes > bytes) {
     machine.fail(fmt::format("a cp.async of {} bytes with a source size of {}", bytes, source_bytes));
   }
@@ -149,15 +186,7 @@ void cp_async(std::uint32_t destination, const void* source, std::uint32_t bytes
   copy->cta = place.cta;
   copy->address = place.address;
   copy->bytes = bytes;
-  for_each_granule(*copy, [&](std::uint32_t index, std::uint32_t words) {
-    check_generic_write(place.cta, index, words, "a cp.async overwrites");
-    forget_uses(place.cta, index, words);
-    Granule& granule = place.cta->granules[index];
-    granule.filling = static_cast<std::uint8_t>(granule.filling | words);
-    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.words[i].writer = current;
-    }
-  });
+  begin(copy.get(), WriteKind::CpAsync, "a cp.async overwrites");
   current->open_copies.push_back(copy);
   machine.add(std::make_unique<Landing>(std::move(copy), source, source_bytes));
 }
@@ -190,6 +219,30 @@ void cp_async_mbarrier_arrive(std::uint32_t barrier, bool increments) {
   // over for this one too.
   ++place.cta->async_arrivals;
   machine.add(std::make_unique<Arrival>(place, std::move(copies)));
+}
+
+void store_async(std::uint32_t destination, const void* values, std::uint32_t bytes, std::uint32_t barrier) {
+  HG_ENTER();
+  constexpr const char* kStAsync = "an st.async";
+  const SharedPlace place = place_of(destination, bytes, kStAsync);
+  const SharedPlace barrier_place = place_of(barrier, 8, "the mbarrier of an st.async");
+  check_aligned(kStAsync, bytes, place.address, "to shared memory");
+  if (place.cta != barrier_place.cta) {
+    machine.fail(fmt::format("an st.async to CTA {} with an mbarrier of CTA {}", place.cta->index.x,
+                             barrier_place.cta->index.x));
+  }
+  if (place.cta->live == 0) {
+    machine.fail(fmt::format("an st.async to CTA {}, which has ended", place.cta->index.x));
+  }
+  check_mbarrier_for_async(barrier_place.cta, barrier_place.address, "an st.async completes");
+  auto copy = std::make_shared<AsyncCopy>();
+  copy->issuer = current;
+  copy->cta = place.cta;
+  copy->address = place.address;
+  copy->bytes = bytes;
+  begin(copy.get(), WriteKind::StAsync, "an st.async overwrites");
+  ++place.cta->copies_in_flight;
+  machine.add(std::make_unique<RemoteStore>(std::move(copy), values, barrier_place));
 }
 
 void check_copies_at_exit() {

@@ -98,6 +98,9 @@ void cp_async_wait_all();
 /// increments: the pending count, at once, by the arrival to come.
 void cp_async_mbarrier_arrive(std::uint32_t barrier, bool increments);
 
+/// st.async: `bytes` of the current thread's, to the CTA of the cluster whose mbarrier counts them when they have come.
+void store_async(std::uint32_t destination, const void* values, std::uint32_t bytes, std::uint32_t barrier);
+
 // Warp-wide loads and stores of matrices: `matrices` registers of this lane, `row` the address that it contributes.
 void load_matrices(std::uint32_t* registers, std::uint32_t row, int matrices, bool transpose);
 void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matrices, bool transpose);

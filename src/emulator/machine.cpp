@@ -327,8 +327,8 @@ void Machine::thread_exits() {
 
 void Machine::check_exit(Cta* cta) {
   if (cta->copies_in_flight > 0) {
-    fail(fmt::format("CTA {} ends while {} TMA copies may still write into its shared memory", cta->index.x,
-                     cta->copies_in_flight));
+    fail(fmt::format("CTA {} ends while {} TMA copies or st.asyncs may still write into its shared memory",
+                     cta->index.x, cta->copies_in_flight));
   }
   // One that came, but that nobody here waited for, comes too late in another schedule.
   const auto waited_for = [cta](const auto& arrival) {
@@ -435,11 +435,19 @@ void for_each_word(std::uint32_t words, Visit visit) {
 
 std::uint32_t address_of(std::uint32_t granule) { return kSharedWindow + granule * kGranuleBytes; }
 
+bool is_told_by_mbarrier(WriteKind kind) {
+  return kind == WriteKind::CpAsyncToBarrier || kind == WriteKind::StAsync;
+}
+
+const char* name_of_async(WriteKind kind) {
+  return kind == WriteKind::StAsync ? "an st.async" : "a cp.async";
+}
+
 // The async proxy sees an ordinary store after fence.proxy.async only.
 void check_proxy_fences(const Granule& granule, std::uint32_t index, const char* access) {
   for (const WordWrite& word : granule.words) {
     // Of what an mbarrier told of, the issuer knows no more than others: who has waited fences.
-    const Thread* const fences = word.kind == WriteKind::CpAsyncToBarrier ? current : word.writer;
+    const Thread* const fences = is_told_by_mbarrier(word.kind) ? current : word.writer;
     if (word.writer == nullptr || word.step <= fences->proxy_fence_at) continue;
     machine.fail(fmt::format("{} shared memory at {:#x} that {} wrote without fence.proxy.async after it",
                              access, address_of(index), who(*word.writer)));
@@ -465,10 +473,11 @@ void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, 
             "wait orders the two",
             access, address, who(*word.writer)));
       case WriteKind::CpAsyncToBarrier:
+      case WriteKind::StAsync:
         machine.fail(
-            fmt::format("{} shared memory at {:#x} that a cp.async of {} has filled, and the thread has not "
-                        "waited for its mbarrier",
-                        access, address, who(*word.writer)));
+            fmt::format("{} shared memory at {:#x} that {} of {} has filled, and the thread has not waited "
+                        "for its mbarrier",
+                        access, address, name_of_async(word.kind), who(*word.writer)));
     }
   });
   if (granule.fill_clock > 0 && !current->clock.knows(granule.filler, granule.fill_clock)) {
@@ -518,12 +527,13 @@ void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
   granule.wgmma_groups.fill(0);
 }
 
-void check_no_cp_async(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does) {
+void check_not_filling(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does) {
   const std::uint32_t busy = words & granule.filling;
   if (busy == 0) return;
   const auto word = static_cast<std::uint32_t>(std::countr_zero(busy));
-  machine.fail(fmt::format("{} shared memory at {:#x} that a cp.async of {} is still filling", does,
-                           address_of(index) + word * kWordBytes, who(*granule.words[word].writer)));
+  machine.fail(fmt::format("{} shared memory at {:#x} that {} of {} is still filling", does,
+                           address_of(index) + word * kWordBytes, name_of_async(granule.words[word].kind),
+                           who(*granule.words[word].writer)));
 }
 
 void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does) {
@@ -532,7 +542,7 @@ void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, con
   if (granule.copies > 0) {
     machine.fail(fmt::format("{} shared memory at {:#x} that a TMA copy is still filling", does, address));
   }
-  check_no_cp_async(granule, index, words, does);
+  check_not_filling(granule, index, words, does);
   if (granule.wgmmas > 0) {
     machine.fail(
         fmt::format("{} shared memory at {:#x} that an unfinished wgmma may still read", does, address));
@@ -551,7 +561,7 @@ void check_async_read(Cta* cta, std::uint32_t index, const char* reads) {
     machine.fail(
         fmt::format("{} shared memory at {:#x} that a TMA copy is still filling", reads, address_of(index)));
   }
-  check_no_cp_async(granule, index, kAllWords, reads);
+  check_not_filling(granule, index, kAllWords, reads);
   if (!granule.defined) {
     machine.fail(fmt::format("{} shared memory at {:#x} that nobody has written", reads, address_of(index)));
   }
@@ -575,7 +585,7 @@ void check_async_write(Cta* cta, std::uint32_t index) {
         fmt::format("TMA overwrites shared memory at {:#x} that a TMA store may still read", address));
   }
   constexpr const char* kOverwrites = "TMA overwrites";
-  check_no_cp_async(granule, index, kAllWords, kOverwrites);
+  check_not_filling(granule, index, kAllWords, kOverwrites);
   check_proxy_fences(granule, index, kOverwrites);
   check_all_is_known(cta, index, kAllWords, kOverwrites);
 }

@@ -43,8 +43,9 @@ using WaitList = std::vector<Thread*>;
 /// How the last write through the generic proxy to a word was made, which is what orders others behind it.
 enum class WriteKind : std::uint8_t {
   Store,
-  CpAsync,          ///< for which the issuer waited: an ordinary store of that moment
-  CpAsyncToBarrier  ///< that an mbarrier told of, through cp.async.mbarrier.arrive
+  CpAsync,           ///< for which the issuer waited: an ordinary store of that moment
+  CpAsyncToBarrier,  ///< that an mbarrier told of, through cp.async.mbarrier.arrive
+  StAsync            ///< that its mbarrier told of
 };
 
 /// The last write through the generic proxy to a word.
@@ -63,7 +64,7 @@ struct Granule {
   std::int32_t row = 0;            ///< where that copy found it in its tensor: row,
   std::int32_t chunk = 0;          ///< and 16 bytes from the start of the row
   std::uint16_t copies = 0;        ///< TMA copies that may still write it
-  std::uint8_t filling = 0;        ///< a bit for each word that a cp.async may still write
+  std::uint8_t filling = 0;        ///< a bit for each word that a cp.async or an st.async may still write
   std::uint16_t wgmmas = 0;        ///< wgmmas that may still read it
   std::uint16_t stores = 0;        ///< TMA stores that may still read it
   bool defined = false;            ///< anything was ever written
@@ -140,7 +141,7 @@ struct BulkGroup {
   bool released = false;  ///< the thread has waited for its reads
 };
 
-/// A cp.async on its way.
+/// A cp.async or an st.async on its way.
 struct AsyncCopy {
   Thread* issuer = nullptr;
   Cta* cta = nullptr;
@@ -267,7 +268,7 @@ struct Cta {
   std::vector<Warpgroup> warpgroups;
   int live = 0;
   int free_registers = 0;
-  int copies_in_flight = 0;  ///< into its shared memory
+  int copies_in_flight = 0;  ///< of TMA and st.async, into its shared memory
   int async_arrivals = 0;    ///< of cp.async.mbarrier.arrive, at its mbarriers, to come
   std::map<std::uint32_t, std::uint32_t>
       async_arrival_clocks;  ///< of the last that came, by the mbarrier's component
@@ -439,8 +440,8 @@ void check_all_is_known(Cta* cta, std::uint32_t granule, std::uint32_t words, co
 /// Forgets how these words were used: they have been written.
 void forget_uses(Cta* cta, std::uint32_t granule, std::uint32_t words);
 
-/// Fails if a cp.async may still write one of these words. does: as the start of a sentence.
-void check_no_cp_async(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does);
+/// Fails if a cp.async or an st.async may still write one of these words. does: as the start of a sentence.
+void check_not_filling(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does);
 /// Fails if the generic proxy may not overwrite these words now. does: as the start of a sentence.
 void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does);
 /// Fails if the current thread ends too early for its cp.asyncs.
@@ -462,8 +463,8 @@ Fill next_fill(Cta* cta, std::uint32_t mbarrier);
 SharedPlace mbarrier_expects_arrival(std::uint32_t address, bool increments);
 void mbarrier_async_arrival(Cta* cta, std::uint32_t address);
 BarrierClock& mbarrier_clock(Cta* cta, std::uint32_t address);
-/// Fails unless the async proxy can see an mbarrier there.
-void check_mbarrier_for_async(Cta* cta, std::uint32_t address);
+/// Fails unless the async proxy or another CTA can see an mbarrier there. completes: who does what on it.
+void check_mbarrier_for_async(Cta* cta, std::uint32_t address, const char* completes);
 std::string describe_mbarrier(const Cta& cta, std::uint32_t address);
 
 /// "warpgroup 1 (consumer), thread 130 of CTA 2".

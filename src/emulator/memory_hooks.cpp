@@ -114,7 +114,7 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
       machine.fail(
           fmt::format("a thread reads shared memory at {:#x} that a TMA copy is still filling", address));
     }
-    check_no_cp_async(granule, index, words, "a thread reads");
+    check_not_filling(granule, index, words, "a thread reads");
     if (!granule.defined) {
       machine.fail(fmt::format("a thread reads shared memory at {:#x} that nobody has written", address));
     }

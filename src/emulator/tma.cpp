@@ -388,7 +388,7 @@ void load(const Box& box, std::uint32_t destination, std::uint32_t barrier, std:
   for (const auto& cta : cluster.ctas) {
     if ((cta_mask >> cta->rank & 1) == 0) continue;
     if (cta->live == 0) machine.fail(fmt::format("a multicast to CTA {}, which has ended", cta->index.x));
-    check_mbarrier_for_async(cta.get(), barrier_place.address);
+    check_mbarrier_for_async(cta.get(), barrier_place.address, "a TMA copy completes");
     load_in_pieces(box, cta.get(), place.address, barrier_place.address, copy);
   }
 }

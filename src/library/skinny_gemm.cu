@@ -70,6 +70,7 @@ Status launch_skinny_gemm(const wgmma::Tile& tile, int split, const TensorMap& t
   params.k_blocks = ceil_div(args.shape.k, 64);
   params.a_is_batched = args.a.batch_stride != 0;
   params.b_is_batched = args.b.batch_stride != 0;
+  params.prefetched_k_blocks = overlaps ? wgmma::prefetched_k_blocks(args, {tile, split}) : 0;
   params.epilogue = args.epilogue;
   const auto num_ctas = static_cast<unsigned>(params.tiles_m * params.tiles_n * args.batch_count * split);
   std::array<cudaLaunchAttribute, 2> attributes{};

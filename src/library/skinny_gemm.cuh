@@ -13,9 +13,9 @@
 
 #include <cuda/std/cstdint>
 #include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
-#include <ptx/named_barrier.cuh>
 #include <ptx/prefetch.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
@@ -28,6 +28,7 @@
 #include "hopper_gemm/pipeline.cuh"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
+#include "library/sums_exchange.cuh"
 #include "library/wgmma_tile.hpp"
 
 namespace hopper_gemm::library::skinny {
@@ -46,8 +47,12 @@ struct Config {
   static constexpr int kNumThreads = wgmma::num_threads(kTile);
   static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a line
   static constexpr int kStageBytes = (BLOCK_M + BLOCK_N) * kLineBytes;
-  // Of a row of sums: without the four, lanes would write to the same banks.
-  static constexpr int kSumsLd = BLOCK_N + 4;
+  // A warp's sums are of 16 columns of D, and stored by as many rows at a time. Without the four, lanes that transpose them
+  // would write to the same banks.
+  static constexpr int kPiece = 16;
+  static constexpr int kPieceLd = kPiece + 4;
+  static constexpr int kWarps = kWarpgroupThreads / kWarpThreads;
+  static constexpr int kMostPieces = BLOCK_M / kPiece * kWarps;
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, 1>;
 };
 
@@ -58,9 +63,20 @@ struct alignas(1024) SharedStorage {
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   typename Config::Pipeline pipeline;
 
-  /// [BLOCK_M, kSumsLd], once all stages have been multiplied.
-  __device__ __forceinline__ float* sums() { return reinterpret_cast<float*>(b); }
-  static_assert(Config::BLOCK_M * Config::kSumsLd * int{sizeof(float)} <=
+  SumsExchange exchange;
+
+  // Once all stages have been multiplied:
+  /// Where the sums of the CTA's peers come to.
+  __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(b); }
+  /// [kPiece, kPieceLd], where a warp transposes its sums.
+  __device__ __forceinline__ float* transposed(int warp) {
+    return reinterpret_cast<float*>(b) + kPeersFloats + warp * Config::kPiece * Config::kPieceLd;
+  }
+
+ private:
+  // No CTA adds up more than its share of the pieces, rounded up.
+  static constexpr int kPeersFloats = (Config::kMostPieces + kMostSplit) * Config::kPiece * Config::kPiece;
+  static_assert((kPeersFloats + Config::kWarps * Config::kPiece * Config::kPieceLd) * int{sizeof(float)} <=
                 Config::kNumStages * Config::BLOCK_N * Config::kLineBytes);
 };
 
@@ -74,45 +90,103 @@ struct Params {
   int a_rows;    ///< of a box of A: what is behind them in a stage is multiplied, and not stored
   bool a_is_batched;
   bool b_is_batched;
+  int prefetched_k_blocks;  ///< of each CTA, which it brings to L2 while it waits; 0 with batches
   GemmEpilogue epilogue;
 };
 
-/// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: pieces of 16x16 are dealt to the
-/// consumer warps of all. Each adds in the order of K, so that the sum does not depend on who came first. Threads: all
-/// consumers, once the sums are there.
+/// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16 are dealt to the
+/// CTAs. Each adds in the order of K, so that the sum does not depend on who came first. accum: of the transpose.
+/// Threads: all consumers of all CTAs.
 template <typename Config>
-__device__ __forceinline__ void add_and_store(SharedStorage<Config>& smem, const Params& params,
-                                              FragmentCorner tile, int rank, int warp, int lane) {
-  constexpr int kPiece = 16;
+__device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK_M / 2],
+                                              SharedStorage<Config>& smem, const Params& params,
+                                              FragmentCorner tile, int rank, int thread) {
+  constexpr int kPiece = Config::kPiece;
   constexpr int kGroups = kPiece / 8;
-  constexpr int kWarps = kWarpgroupThreads / kWarpThreads;
+  constexpr int kSums = kPiece / 2;  // of a lane
+  const int lane = thread % kWarpThreads;
+  const int warp = thread / kWarpThreads;
   const int rows = params.shape.m - tile.row;
   const int row_pieces = rows >= Config::BLOCK_M ? Config::BLOCK_M / kPiece : ceil_div(rows, kPiece);
+  const auto number_of = [&](int row_piece) { return row_piece * Config::kWarps + warp; };
+  // In the owner's shared memory, the lane's first sums of a piece from one of the others.
+  const auto place_of = [&](int piece, int source, int owner) {
+    const int slot = piece / params.split * (params.split - 1) + source - (source < owner ? 0 : 1);
+    return smem.peers_sums() + slot * kGroups * kWarpThreads + lane;
+  };
+
+  if (params.split > 1) {
+    const int pieces = row_pieces * Config::kWarps;
+    const int own_pieces = pieces / params.split + (rank < pieces % params.split ? 1 : 0);
+    smem.exchange.begin(params.split, rank, thread, thread == 0,
+                        own_pieces * (params.split - 1) * kPiece * kPiece * int{sizeof(float)});
+#pragma unroll
+    for (int i = 0; i < Config::BLOCK_M / kPiece; ++i) {
+      const int owner = number_of(i) % params.split;
+      if (i >= row_pieces || owner == rank) continue;
+      smem.exchange.template send<kPiece>(accum + i * kSums, place_of(number_of(i), rank, owner), owner);
+    }
+  }
 #pragma unroll 1
-  for (int piece = rank + warp * params.split; piece < row_pieces * (Config::BLOCK_N / kPiece);
-       piece += kWarps * params.split) {
-    const FragmentCorner of_piece = {tile.batch, piece % row_pieces * kPiece, piece / row_pieces * kPiece};
-    const FragmentPosition in_tile = position_of_lane(of_piece, lane);
-    const FragmentPosition position = {tile.batch, tile.row + in_tile.row, tile.column + in_tile.column};
+  for (int row_piece = 0; row_piece < row_pieces; ++row_piece) {
+    const int piece = number_of(row_piece);
+    if (params.split > 1 && piece % params.split != rank) continue;
+    const FragmentPosition position =
+        position_of_lane({tile.batch, tile.row + row_piece * kPiece, tile.column + warp * kPiece}, lane);
     const auto inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
-    float values[kGroups * 4] = {};
-    for (int of_rank = 0; of_rank < params.split; ++of_rank) {
+    float sums[kSums] = {};
+    if (params.split > 1) smem.exchange.await_sums();
+#pragma unroll 1
+    for (int source = 0; source < params.split; ++source) {
+      if (source == rank) {
+        // Registers have no index that is known at run time only.
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
+        for (int i = 0; i < Config::BLOCK_M / kPiece; ++i) {
+          if (row_piece != i) continue;
 #pragma unroll
-        for (int group = 0; group < kGroups; ++group) {
-          float* const own =
-              smem.sums() + (in_tile.row + half * 8) * Config::kSumsLd + in_tile.column + group * 8;
-          const float2 sum = *static_cast<const float2*>(
-              params.split == 1 ? own : __cluster_map_shared_rank(own, static_cast<unsigned>(of_rank)));
-          values[group * 4 + half * 2] += sum.x;
-          values[group * 4 + half * 2 + 1] += sum.y;
+          for (int e = 0; e < kSums; ++e) sums[e] += accum[i * kSums + e];
         }
+      } else {
+        add_sums<kPiece>(sums, place_of(piece, source, rank));
       }
     }
+    float* const transposed = smem.transposed(warp);
+#pragma unroll
+    for (int e = 0; e < kSums; ++e) {
+      transposed[(e / 4 * 8 + lane % 4 * 2 + e % 2) * Config::kPieceLd + lane / 4 + e / 2 % 2 * 8] = sums[e];
+    }
+    __syncwarp();
+    float values[kSums];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        const float2 two = *reinterpret_cast<const float2*>(
+            transposed + (lane / 4 + half * 8) * Config::kPieceLd + lane % 4 * 2 + group * 8);
+        values[group * 4 + half * 2] = two.x;
+        values[group * 4 + half * 2 + 1] = two.y;
+      }
+    }
+    __syncwarp();  // before the next piece is written there
     scale_and_add(values, params.epilogue, inputs);
     activate(values, params.epilogue.activation);
     store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+  }
+}
+
+/// Brings the first K blocks of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this one may still write
+/// of them goes to L2, too, so that this needs no order. And one of the blocks of A, whose few rows all tiles have in common.
+/// Threads: one of each CTA. tile_number: along N; first_k_block, num_k_blocks: of the CTA.
+template <typename Config>
+__device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
+                                                  const TensorMap* tensor_map_b, FragmentCorner tile,
+                                                  int tile_number, int first_k_block, int num_k_blocks) {
+  const int k_blocks = num_k_blocks < params.prefetched_k_blocks ? num_k_blocks : params.prefetched_k_blocks;
+  const int first_k = first_k_block * Config::BLOCK_K;
+  ptx::cp_async_bulk_prefetch_tensor(tensor_map_a,
+                                     {first_k + tile_number % k_blocks * Config::BLOCK_K, tile.row, 0});
+  for (int k_block = 0; k_block < k_blocks; ++k_block) {
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_b, {first_k + k_block * Config::BLOCK_K, tile.column, 0});
   }
 }
 
@@ -144,37 +218,45 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       leave_undefined(smem_addr(smem.a[stage] + params.a_rows * Config::kLineBytes),
                       (Config::BLOCK_M - params.a_rows) * Config::kLineBytes);
     }
-    // TMA uses the barriers, and must see them initialised.
+    if (params.split > 1) smem.exchange.init(params.split, 1);
+    // TMA and the peers use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
   __syncthreads();
-  // Everything before this line touched nothing but shared memory.
+  // The peers' barriers are not needed before the sums are there.
+  if (params.split > 1) barrier_cluster_arrive_relaxed();
+  if (params.prefetched_k_blocks > 0 && thread >= kWarpgroupThreads) {
+    if (elect_sync()) {
+      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, tile, tile_number, first_k_block,
+                                num_k_blocks);
+    }
+    __syncwarp();
+  }
+  // Everything before this line read and wrote nothing but shared memory.
   griddepcontrol_wait();
 
   typename Config::Pipeline::State state;
   if (thread >= kWarpgroupThreads) {
-    if (thread == kWarpgroupThreads) {
-      // CUDA 12.3 sees no use in a list of coordinates.
-      [[maybe_unused]] const int batch_a = params.a_is_batched ? tile.batch : 0;
-      [[maybe_unused]] const int batch_b = params.b_is_batched ? tile.batch : 0;
-      for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    const bool is_leader = elect_sync();
+    // CUDA 12.3 sees no use in a list of coordinates.
+    [[maybe_unused]] const int batch_a = params.a_is_batched ? tile.batch : 0;
+    [[maybe_unused]] const int batch_b = params.b_is_batched ? tile.batch : 0;
+    for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+      smem.pipeline.producer_wait_uniform(state);
+      if (is_leader) {
         const SmemAddr bar =
-            smem.pipeline.producer_acquire(state, (params.a_rows + Config::BLOCK_N) * Config::kLineBytes);
+            smem.pipeline.producer_announce(state, (params.a_rows + Config::BLOCK_N) * Config::kLineBytes);
         const int k = (first_k_block + k_block) * Config::BLOCK_K;
         cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, tile.column, batch_b},
                                  bar);
         cp_async_bulk_tensor_g2s(smem_addr(smem.a[state.stage]), &tensor_map_a, {k, tile.row, batch_a}, bar);
-        state.advance();
       }
-      // The next kernel may set itself up where SMs become free: it waits for this one's end all the same. Before, it
-      // would crowd on those that are free first.
-      griddepcontrol_launch_dependents();
+      state.advance();
     }
-    if (params.split > 1) {
-      __syncwarp();
-      barrier_cluster_arrive();
-      barrier_cluster_wait();
-    }
+    // The next kernel may set itself up where SMs become free: it waits for this one's end all the same. Before, it
+    // would crowd on those that are free first.
+    griddepcontrol_launch_dependents();
+    if (params.split > 1) barrier_cluster_wait();
   } else {
     const cuda::std::uint64_t first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value);
     const cuda::std::uint64_t first_desc_a = make_k_major_b128_desc(smem_addr(smem.a[0]).value);
@@ -202,28 +284,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     // The sums take the place of stages: all have been loaded, and now are multiplied.
     wgmma_wait_group<0>();
     wgmma_fence_operand(accum);
-    const int lane = thread % kWarpThreads;
-    const int warp = thread / kWarpThreads;
-    float* const first_sum =
-        smem.sums() + lane % 4 * 2 * Config::kSumsLd + warp * 16 + lane / 4;  // of the transpose's fragment
-#pragma unroll
-    for (int i = 0; i < Config::BLOCK_M / 2; ++i) {
-      first_sum[(i / 4 * 8 + i % 2) * Config::kSumsLd + i / 2 % 2 * 8] = accum[i];
-    }
-    if (params.split > 1) {
-      barrier_cluster_arrive();
-      barrier_cluster_wait();
-    } else {
-      constexpr cuda::std::uint32_t kConsumersBarrier = 1;
-      barrier_sync(kConsumersBarrier, kWarpgroupThreads);
-    }
-    add_and_store<Config>(smem, params, tile, rank, warp, lane);
-  }
-
-  // A peer may still read this CTA's sums.
-  if (params.split > 1) {
-    barrier_cluster_arrive();
-    barrier_cluster_wait();
+    add_and_store<Config>(accum, smem, params, tile, rank, thread);
   }
 }
 

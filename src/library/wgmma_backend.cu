@@ -195,6 +195,7 @@ class PreparedWgmma final : public PreparedGemm {
         has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
     params_.a_lines = loaded_lines(args.a, shape.m, tile.block_m, tile.cluster_n);
     params_.b_lines = loaded_lines(args.b, shape.n, tile.block_n, tile.cluster_m);
+    params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_k_blocks(args, choice_) : 0;
     params_.k_slices = choice_.slices;
     params_.slice_k_blocks = k_blocks;
     workspace_bytes_ = wgmma::workspace_bytes(args, choice_);

@@ -72,9 +72,10 @@ double reduce_us(const Choice& choice) {
 /// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of 64x256 took
 ///   61.2 us after 57.2, when launches began before the loads of those ahead;
 /// - single CTAs that share an SM gain where they are short, and not where they are long;
-/// - clusters find no room where single CTAs have ended: of more than two CTAs they lose (64x2112x7168 in four parts of K
-///   15.3 us after 12.9), of two where CTAs share an SM and not all of both launches have room (1x7168x16384 62.1 us after
-///   55.9, but 1x4608x3584 10.4 after 11.3), and where they take several tiles in an order that knows which share a GPC.
+/// - clusters find no room where single CTAs have ended: they lose where the next launch has room for a part of them
+///   (64x2112x7168 by 17 of at most 30 clusters of four 15.7 us after 13.6, 1x7168x16384 by pairs that share SMs 62.1 after
+///   55.9), and gain where it has room for all (1x4608x3584 10.4 after 11.3) or for nearly none (64x3584x18944 by 28 of
+///   at most 30 clusters of four 38.0 after 39.3). They must not take several tiles in an order that knows which share a GPC.
 /// clusters: of the grid, one a tile; active: how many run at a time.
 bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;
@@ -88,10 +89,13 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   }
   // 128x8192x29568 took 123.5 us after 122.7.
   constexpr double kManyUs = 100;
-  if (size > 2 || clusters > active || busy_us > kManyUs) return false;
-  if (shares_an_sm(choice.tile)) return 2 * clusters <= active;
+  if (clusters > active || busy_us > kManyUs) return false;
   constexpr double kManyOfThem = 0.8;
-  return busy_us < kFewUs || static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
+  const bool is_short = busy_us < kFewUs;
+  const bool has_room = 2 * clusters <= active;
+  const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
+  if (shares_an_sm(choice.tile)) return has_room || (size > 2 && is_short && leaves_none);
+  return leaves_none || (size == 2 ? is_short : has_room);
 }
 
 /// A little more than the longer of two times that overlap: of tiles that memory makes equally slow, those with less to do
@@ -140,6 +144,17 @@ int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sha
   constexpr int kSwizzledLines = 8;
   if (operand.major != OperandMajor::K) return block_lines;
   return std::min(block_lines / sharers, ceil_div(lines, kSwizzledLines) * kSwizzledLines) * sharers;
+}
+
+int prefetched_k_blocks(const KernelArgs& args, const Choice& choice) {
+  if (args.batch_count > 1 || choice.slices > 1 || args.a.major != OperandMajor::K ||
+      args.b.major != OperandMajor::K || shares_an_sm(choice.tile)) {
+    return 0;
+  }
+  constexpr double kBytes = 6e6;
+  const double block_bytes = kInputBytes * kBlockK * choice.split * (1.0 * args.shape.m + args.shape.n);
+  // What is behind the stages would come between the loads and their bytes.
+  return static_cast<int>(std::clamp(kBytes / block_bytes, 1.0, 1.0 * choice.tile.stages));
 }
 
 int slice_k_blocks(const KernelArgs& args, const Choice& choice) {

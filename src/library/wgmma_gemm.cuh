@@ -20,6 +20,7 @@
 
 #include <cuda/std/cstdint>
 #include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/named_barrier.cuh>
@@ -41,6 +42,7 @@
 #include "hopper_gemm/tile_queue.cuh"
 #include "hopper_gemm/tile_scheduler.hpp"
 #include "library/kernel_args.hpp"
+#include "library/sums_exchange.cuh"
 #include "library/wgmma_tile.hpp"
 
 namespace hopper_gemm::library::wgmma {
@@ -93,17 +95,18 @@ struct alignas(1024) SharedStorage {
   unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
   typename Config::Pipeline pipeline;
   typename Config::TileQueue tile_queue;
+  SumsExchange exchange;
 
-  /// Where the CTAs of a tile leave their sums for each other, once all of them have multiplied: of each group of 8
-  /// columns the four floats of every consumer thread.
-  __device__ __forceinline__ float4* partial_sums() { return reinterpret_cast<float4*>(a); }
-  static_assert(!Config::kCanSplit || Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} <=
-                                          Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
+  /// Where the sums of the CTA's peers come to, once it has multiplied.
+  __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(a); }
+  // No CTA adds up more than its share of the pieces, rounded up.
+  static_assert(!Config::kCanSplit ||
+                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMostSplit * kSumsPieceBytes <=
+                    Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
 // Named barriers.
 inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
-inline constexpr cuda::std::uint32_t kConsumersBarrier = 2;
 
 enum class TileOrder { Columns, Hilbert };
 
@@ -130,6 +133,8 @@ struct Params {
   int used_stages;     ///< the others need no barriers
   int a_lines;         ///< of a stage that TMA brings, loaded_lines()
   int b_lines;
+  /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
+  int prefetched_k_blocks;
   GemmEpilogue epilogue;
 };
 
@@ -176,14 +181,15 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
       ptx::cp_async_bulk_tensor_g2s_multicast(destination, tensor_map, {column, row, batch}, bar, sharers);
     }
   };
-  if (major == OperandMajor::K) {
-    const int first = slice * (kLines / kSharers);
-    load(first, k, line0 + first);
-  } else {
-    const int first = slice * (kSpan / kSharers);
+  const bool is_k_major = major == OperandMajor::K;
+  const int first = slice * (is_k_major ? kLines / kSharers : kSpan / kSharers);
+  const int line = is_k_major ? line0 + first : line0;
+  const int along_k = is_k_major ? k : k + first;
+  load(first, is_k_major ? along_k : line, is_k_major ? line : along_k);
+  if (!is_k_major) {
 #pragma unroll
-    for (int span = 0; span < kLines / kSpan; ++span) {
-      load(span * kSpan + first, line0 + span * kSpan, k + first);
+    for (int span = 1; span < kLines / kSpan; ++span) {
+      load(span * kSpan + first, line0 + span * kSpan, along_k);
     }
   }
 }
@@ -198,6 +204,27 @@ __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int li
     const int first = slice * (kLines / kSharers) + lines / kSharers;
     leave_undefined(stage + static_cast<cuda::std::uint32_t>(first * kRowBytes),
                     (kLines - lines) / kSharers * kRowBytes);
+  }
+}
+
+/// Brings the first K blocks of A and B to L2, ahead of griddepcontrol.wait: what the kernel before this one may still write of
+/// them goes to L2, too, so that this needs no order. Clusters that share an operand's lines take turns along K. Threads: one
+/// of each CTA. first_k_block, num_k_blocks: of the CTA.
+template <typename Config>
+__device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
+                                                  const TensorMap* tensor_map_b, TileCoord cluster_tile,
+                                                  CtaTile<Config> tile, int rank_m, int rank_n,
+                                                  int first_k_block, int num_k_blocks) {
+  const int k_blocks = num_k_blocks < params.prefetched_k_blocks ? num_k_blocks : params.prefetched_k_blocks;
+  const int line_a = tile.m0 + rank_n * (Config::BLOCK_M / Config::kClusterN);
+  const int line_b = tile.n0 + rank_m * (Config::BLOCK_N / Config::kClusterM);
+  for (int k_block = cluster_tile.n; k_block < k_blocks; k_block += params.grid.n) {
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_a,
+                                       {(first_k_block + k_block) * Config::BLOCK_K, line_a, 0});
+  }
+  for (int k_block = cluster_tile.m; k_block < k_blocks; k_block += params.grid.m) {
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_b,
+                                       {(first_k_block + k_block) * Config::BLOCK_K, line_b, 0});
   }
 }
 
@@ -383,18 +410,17 @@ __device__ __forceinline__ void prefetch_bias(const Params& params, FragmentCorn
 /// Columns that are finished at a time where there is more to do: with more, registers run out.
 inline constexpr int kPieceN = 32;
 
-/// Copies piece number `piece` of the accumulators, kPieceN columns of one m64 block. The number is known at run time
-/// only, and registers have no index: there is a branch for each.
-template <typename Config>
-__device__ __forceinline__ void take_piece(float (&values)[kPieceN / 2],
-                                           const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
-                                           int piece) {
-  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+/// Calls take(e, value) for element e of piece number `piece` of the accumulators, kColumns columns of one m64 block. The
+/// number is known at run time only, and registers have no index: there is a branch for each.
+template <typename Config, int kColumns, typename Take>
+__device__ __forceinline__ void take_piece(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                           int piece, const Take& take) {
+  constexpr int kPieces = Config::BLOCK_N / kColumns;
 #pragma unroll
   for (int i = 0; i < Config::kConsumerBlocks * kPieces; ++i) {
     if (piece != i) continue;
 #pragma unroll
-    for (int e = 0; e < kPieceN / 2; ++e) values[e] = accum[i / kPieces][i % kPieces * kPieceN / 2 + e];
+    for (int e = 0; e < kColumns / 2; ++e) take(e, accum[i / kPieces][i % kPieces * kColumns / 2 + e]);
   }
 }
 
@@ -427,7 +453,7 @@ __device__ __forceinline__ void store_whole(
     EpilogueInputs<kGroups> inputs;
     if (epilogue.beta != 0) load_whole_c<cuda::std::uint16_t>(inputs, epilogue, position);
     float values[kPieceN / 2] = {};
-    take_piece<Config>(values, accum, piece);
+    take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
 #pragma unroll
     for (float& value : values) value *= epilogue.alpha;
     if (epilogue.beta != 0) {
@@ -470,7 +496,7 @@ __device__ __forceinline__ void store_general(
                                      corner.column + piece % kPieces * kPieceN};
     const FragmentPosition position = position_of_lane(of_piece, lane);
     float values[kPieceN / 2] = {};
-    take_piece<Config>(values, accum, piece);
+    take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
     scale_and_add(values, params.epilogue,
                   load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape));
     activate(values, params.epilogue.activation);
@@ -497,10 +523,10 @@ __device__ __forceinline__ void store_general(
   }
 }
 
-/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The tile's pieces of
-/// 16 rows are dealt to the warps of all CTAs. Each adds in the order of K, so that the sum does not depend on who came
-/// first. Threads: all consumers of all CTAs, while the others wait at the same cluster barrier. thread: number in the
-/// CTA.
+/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The tile's pieces are
+/// dealt to all of them; each warp sends the others' to the same warp of their CTAs, where the sums of a lane belong to the same
+/// elements. A CTA adds in the order of K, so that the sum does not depend on who came first. Threads: all consumers of all
+/// CTAs; thread: number in the CTA.
 template <typename Config>
 __device__ __forceinline__ void reduce_and_store(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
@@ -509,57 +535,59 @@ __device__ __forceinline__ void reduce_and_store(
   constexpr int kGroups = kColumns / 8;
   constexpr int kWarpRows = 16;
   constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
-  float4* const own_sums = smem.partial_sums();
+  constexpr int kPiecesOfBlock = Config::BLOCK_N / kColumns;
+  constexpr int kPieceBytes = kWarpRows * kColumns * int{sizeof(float)};
+  static_assert(kPieceBytes <= kSumsPieceBytes);
   const int lane = thread % kWarpThreads;
   const int warp = thread / kWarpThreads;
-  const auto place_of = [&](int group, int row_block) {
-    return own_sums + (group * kRowBlocks + row_block) * kWarpThreads + lane;
-  };
   const int rows = params.shape.m - tile.m0;
   const int row_blocks = rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows);
-  // The sums take the place of stages that another warpgroup may still multiply from.
-  if constexpr (Config::kNumConsumers > 1) {
-    ptx::barrier_sync(kConsumersBarrier, Config::kNumConsumerThreads);
-  }
+  const auto row_block_of = [&](int block) {
+    return (warp / 4 * Config::kConsumerBlocks + block) * 4 + warp % 4;
+  };
+  // Turned by a row block for each group of columns, so that those of a CTA are different warps'.
+  const auto number_of = [&](int row_block, int i) { return i * row_blocks + (row_block + i) % row_blocks; };
+  // In the owner's shared memory, the lane's first sums of a piece from one of the others.
+  const auto place_of = [&](int piece, int source, int owner) {
+    const int slot = piece / params.split * (params.split - 1) + source - (source < owner ? 0 : 1);
+    return smem.peers_sums() + slot * kGroups * kWarpThreads + lane;
+  };
+
+  const int pieces = row_blocks * kPiecesOfBlock;
+  const int own_pieces = pieces / params.split + (split_rank < pieces % params.split ? 1 : 0);
+  smem.exchange.begin(params.split, split_rank, thread % kWarpgroupThreads, thread == 0,
+                      own_pieces * (params.split - 1) * kPieceBytes);
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-    const int row_block = (warp / 4 * Config::kConsumerBlocks + block) * 4 + warp % 4;
-    if (row_block >= row_blocks) continue;
 #pragma unroll
-    for (int group = 0; group < Config::BLOCK_N / 8; ++group) {
-      const float* const sums = accum[block] + group * 4;
-      *place_of(group, row_block) = float4{sums[0], sums[1], sums[2], sums[3]};
+    for (int i = 0; i < kPiecesOfBlock; ++i) {
+      const int piece = number_of(row_block_of(block), i);
+      const int owner = piece % params.split;
+      if (row_block_of(block) >= row_blocks || owner == split_rank) continue;
+      smem.exchange.template send<kColumns>(accum[block] + i * kColumns / 2,
+                                            place_of(piece, split_rank, owner), owner);
     }
   }
-  ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();
-  const int pieces = row_blocks * (Config::BLOCK_N / kColumns);
 #pragma unroll 1
-  for (int piece = split_rank + warp * params.split; piece < pieces;
-       piece += Config::kNumConsumerWarps * params.split) {
-    const int first_group = piece / row_blocks * kGroups;
-    const int row_block = piece % row_blocks;
-    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + first_group * 8};
+  for (int piece_of_warp = 0; piece_of_warp < Config::kConsumerBlocks * kPiecesOfBlock; ++piece_of_warp) {
+    const int row_block = row_block_of(piece_of_warp / kPiecesOfBlock);
+    const int column = piece_of_warp % kPiecesOfBlock * kColumns;
+    const int piece = number_of(row_block, piece_of_warp % kPiecesOfBlock);
+    if (row_block >= row_blocks || piece % params.split != split_rank) continue;
+    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + column};
     const FragmentPosition position = position_of_lane(corner, lane);
     EpilogueInputs<kGroups> inputs;
     if constexpr (!Config::kIsPlain) {
       inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
     }
+    smem.exchange.await_sums();
     float values[kColumns / 2] = {};
-#pragma unroll 2
-    for (int rank = 0; rank < params.split; ++rank) {
-      float4 sums[kGroups];
-#pragma unroll
-      for (int i = 0; i < kGroups; ++i) {
-        sums[i] = *static_cast<const float4*>(
-            __cluster_map_shared_rank(place_of(first_group + i, row_block), static_cast<unsigned>(rank)));
-      }
-#pragma unroll
-      for (int i = 0; i < kGroups; ++i) {
-        values[i * 4] += sums[i].x;
-        values[i * 4 + 1] += sums[i].y;
-        values[i * 4 + 2] += sums[i].z;
-        values[i * 4 + 3] += sums[i].w;
+#pragma unroll 1
+    for (int source = 0; source < params.split; ++source) {
+      if (source == split_rank) {
+        take_piece<Config, kColumns>(accum, piece_of_warp, [&](int e, float sum) { values[e] += sum; });
+      } else {
+        add_sums<kColumns>(values, place_of(piece, source, split_rank));
       }
     }
     if constexpr (Config::kIsPlain) {
@@ -596,6 +624,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       leave_rest_undefined<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[stage]), params.b_lines);
     }
     if (!has_one_tile) smem.tile_queue.init();
+    if (split > 1) smem.exchange.init(split, Config::kNumConsumers);
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -625,10 +654,19 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   if constexpr (Config::kClusterSize > 1) {
     barrier_cluster_arrive_relaxed();
     barrier_cluster_wait();
-  } else if (!is_in_producer_warp) {
-    barrier_sync(kSetUpBarrier, Config::kNumThreads);
+  } else {
+    // The peers' barriers are not needed before the sums are there.
+    if (split > 1) barrier_cluster_arrive_relaxed();
+    if (!is_in_producer_warp) barrier_sync(kSetUpBarrier, Config::kNumThreads);
   }
-  // Everything before this line touched nothing but shared memory.
+  if (params.prefetched_k_blocks > 0 && is_in_producer_warp) {
+    if (elect_sync()) {
+      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, only_tile, tile_of(only_tile), rank_m,
+                                rank_n, first_k_block, num_k_blocks);
+    }
+    __syncwarp();
+  }
+  // Everything before this line read and wrote nothing but shared memory.
   griddepcontrol_wait();
 
   typename Config::Pipeline::State state;
@@ -636,14 +674,17 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   if (thread >= Config::kNumConsumerThreads) {
     if constexpr (Config::kMovesRegisters) setmaxnreg_dec<Config::kProducerRegisters>();
-    if (thread == Config::kNumConsumerThreads) {
+    if (is_in_producer_warp) {
+      const bool is_leader = elect_sync();
+      const int lane = thread % kWarpThreads;
       const auto sharers_of_a = static_cast<cuda::std::uint16_t>(
           (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) /
           ((1 << Config::kClusterM) - 1));
       const auto sharers_of_b =
           static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-        const CtaTile<Config> tile = tile_of(has_one_tile ? only_tile : smem.tile_queue.receive(queue_state));
+        const CtaTile<Config> tile =
+            tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
         queue_state.advance();
         int batch = tile.batch;
         int first_of_k_slice = 0;
@@ -656,15 +697,18 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const int batch_a = params.a_is_batched ? batch : 0;
         const int batch_b = params.b_is_batched ? batch : 0;
         for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-          const SmemAddr bar =
-              smem.pipeline.producer_acquire(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
-          const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
-          load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
-                                                           params.a_major, tile.m0, k, batch_a, rank_n,
-                                                           sharers_of_a, bar);
-          load_operand<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[state.stage]), &tensor_map_b,
-                                                           params.b_major, tile.n0, k, batch_b, rank_m,
-                                                           sharers_of_b, bar);
+          smem.pipeline.producer_wait_uniform(state);
+          if (is_leader) {
+            const SmemAddr bar =
+                smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
+            const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
+            load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
+                                                             params.a_major, tile.m0, k, batch_a, rank_n,
+                                                             sharers_of_a, bar);
+            load_operand<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[state.stage]), &tensor_map_b,
+                                                             params.b_major, tile.n0, k, batch_b, rank_m,
+                                                             sharers_of_b, bar);
+          }
           state.advance();
         }
       }
@@ -677,13 +721,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         queue_state.advance();
       }
     }
-    if constexpr (Config::kCanSplit) {
-      if (split > 1) {
-        __syncwarp();
-        barrier_cluster_arrive();
-        barrier_cluster_wait();
-      }
-    }
+    if (split > 1) barrier_cluster_wait();
   } else {
     if constexpr (Config::kMovesRegisters) setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
@@ -727,9 +765,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     stores.drain();
   }
 
-  // A peer may still arrive on this CTA's barriers, or read its sums.
-  if (Config::kClusterSize > 1 || split > 1) {
-    barrier_cluster_arrive();
+  // A peer may still arrive on this CTA's barriers.
+  if constexpr (Config::kClusterSize > 1) {
+    barrier_cluster_arrive_relaxed();
     barrier_cluster_wait();
   }
 }

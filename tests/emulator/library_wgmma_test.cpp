@@ -452,10 +452,41 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({64, 60 * 128, 8192}, tile(64, 64, 12, 2)));
   EXPECT_FALSE(overlaps({64, 120 * 128, 65536}, tile(64, 64, 12, 2)));
   EXPECT_FALSE(overlaps({64, 240 * 128, 128}, tile(64, 64, 12, 2)));
-  // Those that share SMs, with room beside them or without; and larger ones.
+  // Those that share SMs, with room beside them or without.
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 2)));
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 2)));
-  EXPECT_FALSE(overlaps({1, 60 * 64, 128}, tile(16, 64, 20, 1, 3)));
+  EXPECT_FALSE(overlaps({1, 120 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  // Larger ones: room for all, for some, for none; the same where they share SMs.
+  EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 20, 1, 3)));
+  EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 20, 1, 3)));
+  EXPECT_TRUE(overlaps({1, 120 * 64, 4096}, tile(16, 64, 20, 1, 3)));
+  EXPECT_FALSE(overlaps({1, 133 * 64, 4096}, tile(16, 64, 20, 1, 3)));
+  EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 3)));
+  EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 3)));
+  EXPECT_TRUE(overlaps({1, 120 * 64, 128}, tile(16, 64, 7, 1, 3)));
+  EXPECT_FALSE(overlaps({1, 120 * 64, 16384}, tile(16, 64, 7, 1, 3)));
+}
+
+TEST(WgmmaPrefetch, BringsWhatMemoryCanWhileALaunchWaits) {
+  const auto k_blocks = [](GemmShape shape, const Choice& choice, int batches = 1,
+                           OperandMajor major_b = OperandMajor::K) {
+    library::KernelArgs args{};
+    args.shape = shape;
+    args.batch_count = batches;
+    args.a = {nullptr, OperandMajor::K, shape.k, 0};
+    args.b = {nullptr, major_b, shape.k, 0};
+    return library::wgmma::prefetched_k_blocks(args, choice);
+  };
+  const Choice choice = {{64, 128, 8, 1, 1, 1}, 1};
+  EXPECT_EQ(k_blocks({1024, 1024, 1024}, choice), 8) << "the stages";
+  EXPECT_EQ(k_blocks({128, 7168, 2048}, choice), 6) << "6 MB, of 0.93 a block";
+  EXPECT_EQ(k_blocks({128, 7168, 2048}, {choice.tile, 4}), 1) << "of 3.7 MB for the CTAs of a cluster";
+  EXPECT_EQ(k_blocks({128, 1'000'000, 2048}, choice), 1);
+  EXPECT_EQ(k_blocks({128, 7168, 2048}, choice, 2), 0);
+  EXPECT_EQ(k_blocks({128, 7168, 2048}, choice, 1, OperandMajor::MN), 0);
+  EXPECT_EQ(k_blocks({1, 256, 65536}, {choice.tile, 8, 7}), 0);
+  EXPECT_EQ(k_blocks({1, 4096, 4096}, {{16, 64, 7, 1, 1, 1}, 1}), 0) << "CTAs share SMs";
+  EXPECT_EQ(k_blocks({1, 4096, 4096}, {{16, 64, 20, 1, 1, 1}, 1}), 11);
 }
 
 TEST(WgmmaLoads, EndWithAKMajorOperand) {

@@ -44,6 +44,7 @@ PINGPONG = "src/library/pingpong_gemm.cu"
 PINGPONG_GEMM = "src/library/pingpong_gemm.cuh"
 SKINNY = "src/library/skinny_gemm.cu"
 SKINNY_GEMM = "src/library/skinny_gemm.cuh"
+SUMS_EXCHANGE = "src/library/sums_exchange.cuh"
 
 EPILOGUE = "include/hopper_gemm/epilogue.cuh"
 PIPELINE = "include/hopper_gemm/pipeline.cuh"
@@ -129,24 +130,21 @@ SIMT_TILES_READ = """    // All threads have read the tiles before the next ones
 """
 SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElems == 0;"
 LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
-LIBRARY_SUMS_BARRIER = """  ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();
-  const int pieces ="""
-LIBRARY_PRODUCERS_BARRIER = """        __syncwarp();
-        barrier_cluster_arrive();
-        barrier_cluster_wait();
-"""
-LIBRARY_DRAIN = "if (Config::kClusterSize > 1 || split > 1) {"
+LIBRARY_DRAIN = """  // A peer may still arrive on this CTA's barriers.
+  if constexpr (Config::kClusterSize > 1) {"""
 LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
-LIBRARY_CONSUMERS_BARRIER = "    ptx::barrier_sync(kConsumersBarrier, Config::kNumConsumerThreads);\n"
-LIBRARY_SLICE = "load(span * kSpan + first, line0 + span * kSpan, k + first);"
+LIBRARY_SLICE = "  load(first, is_k_major ?"
+SUMS_WAIT_FOR_PEERS = """    while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(ptx::smem_addr(&peers_have_multiplied), 0)) {
+      watchdog.check();
+    }
+"""
+SUMS_BARRIER = "ptx::mapa(ptx::smem_addr(&sums_have_come), rank);"
 LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
 PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);\n"
 PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
 PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n    }\n"
 PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
-SKINNY_SUMS_THERE = "      barrier_sync(kConsumersBarrier, kWarpgroupThreads);\n"
-SKINNY_DRAIN = "  // A peer may still read this CTA's sums.\n  if (params.split > 1) {"
+SKINNY_TRANSPOSED = "    __syncwarp();\n    float values[kSums];\n"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
@@ -463,9 +461,9 @@ MUTANTS = {
         (WGMMA_GEMM, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
          LIBRARY_RELEASE + "    wgmma_wait_group<1>();\n")]),
     "library_slices_of_the_same_rows": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_SLICE, LIBRARY_SLICE.replace("k + first", "k"))]),
+        (WGMMA_GEMM, "is_k_major ? k : k + first;", "k;")]),
     "library_slices_to_the_same_place": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_SLICE, LIBRARY_SLICE.replace("span * kSpan + first,", "span * kSpan,"))]),
+        (WGMMA_GEMM, LIBRARY_SLICE, LIBRARY_SLICE.replace("first,", "is_k_major ? first : 0,"))]),
     "library_multicast_to_another_row": (LIBRARY, [
         (WGMMA_GEMM, "(1 << rank_m) * ((1 <<", "(1 << (rank_m ^ 1)) * ((1 <<")]),
     "library_no_proxy_fence": (LIBRARY, [
@@ -475,14 +473,24 @@ MUTANTS = {
     "library_exit_before_the_stores": (LIBRARY, [(WGMMA_GEMM, "    stores.drain();\n", "")]),
     "library_store_over_the_last_chunk": (LIBRARY, [
         (WGMMA_GEMM, LIBRARY_INTERIOR, LIBRARY_INTERIOR.replace("(params", "(true || params"))]),
-    "library_no_drain": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, "if (Config::kClusterSize < 1) {")]),
-    "library_no_drain_of_splits": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, "if (Config::kClusterSize > 1) {")]),
+    "library_no_drain": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, LIBRARY_DRAIN.replace("> 1", "< 1"))]),
+    "library_producer_lanes_part": (LIBRARY, [
+        (PIPELINE, "    producer_wait(state);\n    __syncwarp();", "    producer_wait(state);")]),
     "library_sums_read_before_they_are_there": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_SUMS_BARRIER, "  const int pieces ="),
-        (WGMMA_GEMM, LIBRARY_PRODUCERS_BARRIER, "")]),
-    "library_sums_over_stages_in_use": (LIBRARY, [(WGMMA_GEMM, LIBRARY_CONSUMERS_BARRIER, "")]),
-    "library_sums_of_one_cta_alone": (LIBRARY, [
-        (WGMMA_GEMM, "static_cast<unsigned>(rank)));", "static_cast<unsigned>(split_rank)));")]),
+        (WGMMA_GEMM, "    smem.exchange.await_sums();\n", "")]),
+    "library_sums_over_stages_in_use": (LIBRARY, [(SUMS_EXCHANGE, SUMS_WAIT_FOR_PEERS, "")]),
+    "library_sums_of_one_consumer_too_early": (LIBRARY, [
+        (SUMS_EXCHANGE, "static_cast<cuda::std::uint32_t>((split - 1) * num_consumers)",
+         "static_cast<cuda::std::uint32_t>(split - 1) + 0u * num_consumers")]),
+    "library_sums_without_the_cluster_barrier": (LIBRARY, [
+        (SUMS_EXCHANGE, "    ptx::barrier_cluster_wait();\n", "")]),
+    "library_sums_of_the_others_alone": (LIBRARY, [(WGMMA_GEMM, "{ values[e] += sum; }", "{ values[e] += 0 * sum; }")]),
+    "library_sums_to_the_same_place": (LIBRARY, [
+        (WGMMA_GEMM, "(params.split - 1) + source - (source < owner ? 0 : 1);", "(params.split - 1) + 0 * (source + owner);")]),
+    "library_sums_tell_the_sender": (LIBRARY, [
+        (SUMS_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
+    "library_expects_too_many_sums": (LIBRARY, [
+        (WGMMA_GEMM, "own_pieces * (params.split - 1) * kPieceBytes", "own_pieces * params.split * kPieceBytes")]),
     "library_split_forgets_the_longer_parts": (LIBRARY, [
         (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
          "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
@@ -491,8 +499,8 @@ MUTANTS = {
     "library_slices_of_other_batches": (LIBRARY, [
         (WGMMA_GEMM, "tile.batch / params.k_slices;", "tile.batch;")]),
     "library_expects_whole_boxes": (LIBRARY, [
-        (WGMMA_GEMM, "producer_acquire(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
-         "producer_acquire(state)")]),
+        (WGMMA_GEMM, "producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
+         "producer_announce(state)")]),
     "library_pingpong_out_of_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_TURN, ""), (PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_hands_on_too_early": (PINGPONG, [
         (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
@@ -505,11 +513,16 @@ MUTANTS = {
          PINGPONG_RELEASE + "      wgmma_wait_group<1>();\n")]),
     "library_skinny_expects_whole_boxes": (SKINNY, [
         (SKINNY_GEMM, "(params.a_rows + Config::BLOCK_N) * Config::kLineBytes", "Config::kStageBytes")]),
-    "library_skinny_sums_read_before_they_are_there": (SKINNY, [(SKINNY_GEMM, SKINNY_SUMS_THERE, "")]),
-    "library_skinny_sums_of_one_cta_alone": (SKINNY, [
-        (SKINNY_GEMM, "static_cast<unsigned>(of_rank)", "static_cast<unsigned>(rank)")]),
-    "library_skinny_no_drain_of_splits": (SKINNY, [
-        (SKINNY_GEMM, SKINNY_DRAIN, SKINNY_DRAIN.replace("> 1", "< 1"))]),
+    "library_skinny_sums_read_before_they_are_there": (SKINNY, [
+        (SKINNY_GEMM, "    if (params.split > 1) smem.exchange.await_sums();\n", "")]),
+    "library_skinny_sums_of_the_others_alone": (SKINNY, [
+        (SKINNY_GEMM, "sums[e] += accum[i * kSums + e];", "sums[e] += 0 * accum[i * kSums + e];")]),
+    "library_skinny_sums_to_the_same_place": (SKINNY, [
+        (SKINNY_GEMM, "(params.split - 1) + source - (source < owner ? 0 : 1);", "(params.split - 1) + 0 * (source + owner);")]),
+    "library_skinny_transposed_too_early": (SKINNY, [
+        (SKINNY_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("    __syncwarp();\n", ""))]),
+    "library_skinny_transposed_over_sums_in_use": (SKINNY, [
+        (SKINNY_GEMM, "    __syncwarp();  // before the next piece is written there\n", "")]),
     "library_skinny_split_forgets_the_longer_parts": (SKINNY, [
         (SKINNY_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
 }

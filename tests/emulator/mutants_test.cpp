@@ -250,6 +250,18 @@ const Mutant kMutants[] = {
 };
 
 constexpr char kWrongSum[] = "instead of";
+constexpr char kSumsReadTooEarly[] =
+    "a thread reads shared memory at .* that a(n st.async of .*| TMA copy) (is still filling|has filled, and "
+    "the thread has not waited for its mbarrier)|an st.async overwrites shared memory at .* has read, and no "
+    "barrier orders the two";
+constexpr char kSumsOverStages[] =
+    "an st.async overwrites shared memory at .* that a( TMA copy is still filling| TMA copy has filled, and "
+    "the thread has not waited|n unfinished wgmma may still read| wgmma of warpgroup .* has read, and no "
+    "barrier after wgmma.wait_group)|TMA overwrites shared memory at .* that an st.async of .* (is still "
+    "filling|has filled, and the thread has not waited for its mbarrier)";
+constexpr char kSumsInEachOthersPlace[] =
+    "an st.async overwrites shared memory at .* that an st.async of .* (is still filling|has filled, and the "
+    "thread has not waited for its mbarrier)";
 
 const Mutant kLibraryMutants[] = {
     {"library_no_mbarrier_init_fence", {kInitNotFenced}},
@@ -262,16 +274,15 @@ const Mutant kLibraryMutants[] = {
     {"library_exit_before_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
     {"library_store_over_the_last_chunk", {"wrote outside of D"}},
     {"library_no_drain", {kEndNotOrdered}},
-    {"library_no_drain_of_splits", {kEndNotOrdered}},
-    {"library_sums_read_before_they_are_there",
-     {kRace, kNeverWritten,
-      "a thread reads shared memory at .* that a TMA copy has filled, and the thread has not waited"}},
-    {"library_sums_over_stages_in_use",
-     {"wgmma's [AB] reads shared memory at .* wrote without fence.proxy.async after it",
-      "a thread writes shared memory at .* that a(n unfinished wgmma may still read| wgmma of warpgroup .* "
-      "has read, "
-      "and no barrier after wgmma.wait_group)"}},
-    {"library_sums_of_one_cta_alone", {kWrongSum}},
+    {"library_producer_lanes_part", {"deadlock"}},
+    {"library_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
+    {"library_sums_over_stages_in_use", {kSumsOverStages, kEndNotOrdered}},
+    {"library_sums_of_one_consumer_too_early", {kSumsOverStages, kTooManyArrivals}},
+    {"library_sums_without_the_cluster_barrier", {kInitNotOrdered}},
+    {"library_sums_of_the_others_alone", {kWrongSum}},
+    {"library_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
+    {"library_sums_tell_the_sender", {"an st.async to CTA [0-9]+ with an mbarrier of CTA"}},
+    {"library_expects_too_many_sums", {"deadlock"}},
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
     {"library_slices_of_the_same_k", {kWrongSum}},
     {"library_slices_of_other_batches", {kWrongSum}},
@@ -283,9 +294,11 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_skips_without_the_phase", {"deadlock"}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_skinny_expects_whole_boxes", {"deadlock"}},
-    {"library_skinny_sums_read_before_they_are_there", {kRace, kNeverWritten}},
-    {"library_skinny_sums_of_one_cta_alone", {kWrongSum}},
-    {"library_skinny_no_drain_of_splits", {kEndNotOrdered}},
+    {"library_skinny_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
+    {"library_skinny_sums_of_the_others_alone", {kWrongSum}},
+    {"library_skinny_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
+    {"library_skinny_transposed_too_early", {kRace, kNeverWritten}},
+    {"library_skinny_transposed_over_sums_in_use", {kRace}},
     {"library_skinny_split_forgets_the_longer_parts", {kWrongSum}},
 };
 
@@ -336,7 +349,7 @@ struct LibraryRun {
 };
 
 /// Tiles that follow each other and are stored by TMA in part; layouts of which a cluster's CTAs share slices, and more
-/// blocks of K than stages; K that CTAs share, of one cluster and of two; consumers in turn; few rows.
+/// blocks of K than stages; K that CTAs share, of one cluster and of two; consumers in turn; few rows; many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
   constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
@@ -358,7 +371,9 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
       {"wgmma_32x64_s6_c1x1", {.shape = {7, 72, 200}}},
       {"wgmma_16x64_s7_c1x1", {.shape = {17, 72, 10 * 64}}},
-      {"wgmma_16x64_s7_c1x1_k4", {.shape = {15, 133, 15 * 64 - 21}, .beta = -2}}};
+      {"wgmma_16x64_s7_c1x1_k4", {.shape = {15, 133, 15 * 64 - 21}, .beta = -2}},
+      {"wgmma_32x64_s6_c1x1_k2", {.shape = {29, 72, 13 * 64}}},
+      {"wgmma_128x128_s6_c1x1", {.shape = {1, 1, 1}, .batch_count = 32}, 32}};
 }
 
 class MutantLibrary {

@@ -755,6 +755,72 @@ TEST(PtxCluster, RelaxedArrivalsAreCounted) {
   }
 }
 
+constexpr uint32_t kRemoteStores = 64;  // one of each thread
+
+struct RemoteStoreStorage {
+  float4 values[kRemoteStores];
+  uint64_t barrier;
+};
+
+struct RemoteStoreLog {
+  int too_early;  // before the last 16 of the bytes that were announced
+  int came;
+  float4 values[kRemoteStores];  // what the peer's threads stored
+};
+
+// Threads store 16 bytes each in the peer's shared memory, the last of them later than the others. Between the steps all
+// threads of the cluster meet.
+__global__ void remote_store_kernel(RemoteStoreLog* logs) {
+  auto& [values, barrier] = dynamic_shared_storage<RemoteStoreStorage>();
+  const SmemAddr bar = ptx::smem_addr(&barrier);
+  const uint32_t thread = threadIdx.x;
+  const uint32_t peer = ptx::cluster_ctarank() ^ 1;
+  RemoteStoreLog& log = logs[blockIdx.x];
+  const auto meet = [] {
+    ptx::barrier_cluster_arrive();
+    ptx::barrier_cluster_wait();
+  };
+  if (thread == 0) {
+    ptx::mbarrier_init(bar, 1);
+    ptx::mbarrier_arrive_expect_tx(bar, sizeof(values));
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  meet();
+  const auto store = [&] {
+    const float first = static_cast<float>(blockIdx.x * 1000 + thread * 4);
+    ptx::st_async(ptx::mapa(ptx::smem_addr(&values[thread]), peer), {first, first + 1, first + 2, first + 3},
+                  ptx::mapa(bar, peer));
+  };
+  if (thread != kRemoteStores - 1) store();
+  meet();
+  if (thread == 0) log.too_early = ptx::mbarrier_test_wait_parity(bar, 0);
+  meet();
+  if (thread == kRemoteStores - 1) store();
+  const bool came = wait_parity_cluster(bar, 0);
+  if (thread == 0) log.came = came;
+  log.values[thread] = values[thread];
+}
+
+TEST(PtxCluster, StAsyncTellsThePeersBarrier) {
+  HG_SKIP_WITHOUT_HOPPER();
+  ManagedArray<RemoteStoreLog> logs(kClusterSize * kGridClusters);
+  ASSERT_NE(logs.data(), nullptr);
+  run_clusters<RemoteStoreStorage>(remote_store_kernel, logs.data());
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    SCOPED_TRACE("CTA " + std::to_string(i));
+    EXPECT_FALSE(logs[i].too_early);
+    EXPECT_TRUE(logs[i].came);
+    for (uint32_t thread = 0; thread < kRemoteStores; ++thread) {
+      const float first = static_cast<float>((i ^ 1) * 1000 + thread * 4);
+      const float4 value = logs[i].values[thread];
+      EXPECT_EQ(value.x, first) << thread;
+      EXPECT_EQ(value.y, first + 1) << thread;
+      EXPECT_EQ(value.z, first + 2) << thread;
+      EXPECT_EQ(value.w, first + 3) << thread;
+    }
+  }
+}
+
 constexpr int kMulticastElems = 64;  // floats of the whole tile; each CTA loads half of it for both
 
 struct alignas(1024) MulticastStorage {

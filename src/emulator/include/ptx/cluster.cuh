@@ -19,5 +19,9 @@ HG_PTX_INLINE ClusterAddr mapa(SmemAddr address, uint32_t cta_rank) {
 
 HG_PTX_INLINE uint32_t getctarank(ClusterAddr address) { return emulator::rank_of(address.value); }
 
+HG_PTX_INLINE void st_async(ClusterAddr dst, const float (&values)[4], ClusterAddr bar) {
+  emulator::store_async(dst.value, values, sizeof(values), bar.value);
+}
+
 }  // namespace ptx
 }  // namespace hopper_gemm
