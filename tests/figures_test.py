@@ -202,11 +202,25 @@ class FiguresTest(unittest.TestCase):
         figures = self.of_ladder(profile.HOPPER)
         self.assertEqual(unknown_figures(text.partition("## Limits")[0], figures, CITED), [])
 
+    @staticmethod
+    def means_of_suites():
+        """Of library.csv: the squares from 1024³, and what is no square."""
+        for mode in ("burst", "sustained"):
+            percents = {(row["m"], row["n"], row["k"]): float(row["percent_of_cublas"])
+                        for row in read_rows(RECORDS / "library.csv")
+                        if (row["version"], row["mode"]) == ("best", mode) and float(row["percent_of_cublas"]) < 200}
+            squares = [percents[(str(size),) * 3] for size in (1024, 2048, 4096, 8192, 12288, 16384)]
+            others = [percent for shape, percent in percents.items() if len(set(shape)) > 1]
+            yield from (statistics.geometric_mean(squares), statistics.geometric_mean(others))
+
     def test_readme_of_the_records(self):
         """Each section: the runs that it is about."""
         hopper = self.of_ladder(profile.HOPPER)
+        library = self.of_files("library.csv", "library_again.csv")
+        for mean in self.means_of_suites():
+            library.add("%", mean)
         known = {"": hopper, "How to read the profiles": hopper, "The ampere ladder": self.of_ladder(profile.AMPERE),
-                 "The library": self.of_files("library.csv", "library_again.csv"), "Off the tile grid": self.of_files("ragged.csv")}
+                 "The library": library, "Off the tile grid": self.of_files("ragged.csv")}
         text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))
         sections = {section.partition("\n")[0] if i else "": section
                     for i, section in enumerate(re.split("^## ", text, flags=re.MULTILINE))}

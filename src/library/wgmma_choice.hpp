@@ -78,9 +78,9 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
 int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sharers);
 
 /// How many of a CTA's K blocks launches that overlap bring to L2 while they wait for what is ahead of them in the stream. Memory
-/// is idle then for a microsecond or two: of 6 MB 2048³ takes 23.5 us after 23.9 and 128x7168x2048 10.2 after 10.6; of 16
-/// MB they take longer than without (H200). 0 where it does not pay, which is where CTAs share SMs and so begin long before, or
-/// is not implemented.
+/// is idle then for a microsecond or two: with 2 MB 2048³ takes 23.5 us after 23.9, with 6 MB 128x7168x2048 10.2 after 10.6; with
+/// 16 MB both take longer than without (H200). 0 where it does not pay, which is where CTAs share SMs and so begin long before,
+/// or is not implemented.
 int prefetched_k_blocks(const KernelArgs& args, const Choice& choice);
 
 /// Of K, of a slice. The last may reach over K's end.
