@@ -78,8 +78,9 @@ struct GemmOptions {
   std::string config;
   /// The kernel may start while the one before it in the stream still runs, and waits for its end before it reads or writes
   /// memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"): its set-up is hidden, and
-  /// meanwhile it has operands brought to L2, where what the other one may still write of them goes, too. Only on sm_90, and
-  /// there only where launches gain from it, which is where they are short or fill the GPU; elsewhere it changes nothing.
+  /// meanwhile it has operands brought to L2, through which what the other one may still write of them goes, too. Only on
+  /// sm_90, and there only where launches gain from it, which is for the most part where they are short or fill the GPU;
+  /// elsewhere it changes nothing.
   bool programmatic_dependent_launch = true;
   /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a long K, more
   /// than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of 64x64.

@@ -99,6 +99,7 @@ class RemoteStore : public AsyncWork {
     std::memcpy(copy_->cta->shared + (copy_->address - kSharedWindow), values_.data(), copy_->bytes);
     const auto [component, clock] = next_fill(barrier_.cta, barrier_.address);
     settle(copy_.get(), WriteKind::StAsync, component, clock);
+    copy_->cta->async_arrival_clocks[component] = clock;
     --copy_->cta->copies_in_flight;
     mbarrier_complete(barrier_.cta, barrier_.address, copy_->bytes);
     return true;
@@ -116,8 +117,14 @@ void check_aligned(const char* what, std::uint32_t bytes, std::uintptr_t address
                            address, bytes));
 }
 
-/// Marks what it will write, from now until it has.
-void begin(AsyncCopy* copy, WriteKind kind, const char* overwrites) {
+/// A copy of the current thread, with what it will write marked, from now until it has.
+std::shared_ptr<AsyncCopy> begin(const SharedPlace& place, std::uint32_t bytes, WriteKind kind,
+                                 const char* overwrites) {
+  auto copy = std::make_shared<AsyncCopy>();
+  copy->issuer = current;
+  copy->cta = place.cta;
+  copy->address = place.address;
+  copy->bytes = bytes;
   for_each_granule(*copy, [&](std::uint32_t index, std::uint32_t words) {
     check_generic_write(copy->cta, index, words, overwrites);
     forget_uses(copy->cta, index, words);
@@ -127,6 +134,7 @@ void begin(AsyncCopy* copy, WriteKind kind, const char* overwrites) {
       if ((words >> i & 1) != 0) granule.words[i] = {.writer = current, .kind = kind};
     }
   });
+  return copy;
 }
 
 void check_source(const void* source, std::uint32_t bytes) {
@@ -181,12 +189,7 @@ void cp_async(std::uint32_t destination, const void* source, std::uint32_t bytes
     machine.fail(fmt::format("a cp.async of {} bytes with a source size of {}", bytes, source_bytes));
   }
   check_source(source, source_bytes);
-  auto copy = std::make_shared<AsyncCopy>();
-  copy->issuer = current;
-  copy->cta = place.cta;
-  copy->address = place.address;
-  copy->bytes = bytes;
-  begin(copy.get(), WriteKind::CpAsync, "a cp.async overwrites");
+  auto copy = begin(place, bytes, WriteKind::CpAsync, "a cp.async overwrites");
   current->open_copies.push_back(copy);
   machine.add(std::make_unique<Landing>(std::move(copy), source, source_bytes));
 }
@@ -235,12 +238,7 @@ void store_async(std::uint32_t destination, const void* values, std::uint32_t by
     machine.fail(fmt::format("an st.async to CTA {}, which has ended", place.cta->index.x));
   }
   check_mbarrier_for_async(barrier_place.cta, barrier_place.address, "an st.async completes");
-  auto copy = std::make_shared<AsyncCopy>();
-  copy->issuer = current;
-  copy->cta = place.cta;
-  copy->address = place.address;
-  copy->bytes = bytes;
-  begin(copy.get(), WriteKind::StAsync, "an st.async overwrites");
+  auto copy = begin(place, bytes, WriteKind::StAsync, "an st.async overwrites");
   ++place.cta->copies_in_flight;
   machine.add(std::make_unique<RemoteStore>(std::move(copy), values, barrier_place));
 }

@@ -84,6 +84,7 @@ void tma_load(std::uint32_t destination, const void* tensor_map, const std::int3
               std::uint32_t barrier, std::uint32_t cta_mask);
 void tma_store(const void* tensor_map, const std::int32_t* coords, int rank, std::uint32_t source,
                Reduction reduction);
+void tma_prefetch(const void* tensor_map, const std::int32_t* coords, int rank);
 void check_tensor_map(const void* tensor_map);
 void bulk_load(std::uint32_t destination, const void* source, std::uint32_t bytes, std::uint32_t barrier);
 void bulk_store(void* destination, std::uint32_t source, std::uint32_t bytes);

@@ -337,8 +337,14 @@ void Machine::check_exit(Cta* cta) {
   };
   const auto& arrivals = cta->async_arrival_clocks;
   if (cta->async_arrivals > 0 || !std::all_of(arrivals.begin(), arrivals.end(), waited_for)) {
-    fail(fmt::format("CTA {} ends, and nobody in it has waited for an arrival by cp.async.mbarrier.arrive",
-                     cta->index.x));
+    fail(fmt::format(
+        "CTA {} ends, and nobody in it has waited for an arrival by cp.async.mbarrier.arrive or an st.async",
+        cta->index.x));
+  }
+  for (const auto& [address, barrier] : cta->mbarriers) {
+    if (barrier.bytes == 0) continue;
+    fail(fmt::format("CTA {} ends, and not as many bytes have come as were announced: {}", cta->index.x,
+                     describe_mbarrier(*cta, address)));
   }
   if (!cta->unread_stores.empty()) {
     fail(fmt::format(

@@ -271,7 +271,7 @@ struct Cta {
   int copies_in_flight = 0;  ///< of TMA and st.async, into its shared memory
   int async_arrivals = 0;    ///< of cp.async.mbarrier.arrive, at its mbarriers, to come
   std::map<std::uint32_t, std::uint32_t>
-      async_arrival_clocks;  ///< of the last that came, by the mbarrier's component
+      async_arrival_clocks;  ///< of the last that came, or st.async, by the mbarrier's component
   std::vector<std::shared_ptr<BulkStore>> unread_stores;
   WaitList waiting_for_registers;
   /// Who read a word since it was last written, and the reader's clock then.

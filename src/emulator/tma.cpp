@@ -443,6 +443,11 @@ void tma_store(const void* tensor_map, const std::int32_t* coords, int rank, std
   store(Box(map, coords), source, reduction);
 }
 
+void tma_prefetch(const void* tensor_map, const std::int32_t* coords, int rank) {
+  HG_ENTER();
+  check_first_coordinate(decode(tensor_map, rank), coords[0], "a TMA prefetch from");
+}
+
 void check_tensor_map(const void* tensor_map) {
   HG_ENTER();
   decode(tensor_map, 0);

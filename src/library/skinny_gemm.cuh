@@ -4,7 +4,7 @@
 // wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of D: B's lines are its rows, A's
 // its columns. Nothing is multiplied or held in registers for rows that are not there, and stages hold B for the most part.
 // CTAs are so small that several share an SM: while one starts or stores, the others load. A short K, or a long one, is
-// shared by the CTAs of a cluster, which add up their sums through distributed shared memory.
+// shared by the CTAs of a cluster, which send each other their sums (sums_exchange.cuh).
 
 #pragma once
 
@@ -16,7 +16,6 @@
 #include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
-#include <ptx/prefetch.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
@@ -62,7 +61,6 @@ struct alignas(1024) SharedStorage {
   unsigned char b[Config::kNumStages][Config::BLOCK_N * Config::kLineBytes];
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   typename Config::Pipeline pipeline;
-
   SumsExchange exchange;
 
   // Once all stages have been multiplied:
@@ -75,7 +73,8 @@ struct alignas(1024) SharedStorage {
 
  private:
   // No CTA adds up more than its share of the pieces, rounded up.
-  static constexpr int kPeersFloats = (Config::kMostPieces + kMostSplit) * Config::kPiece * Config::kPiece;
+  static constexpr int kPeersFloats =
+      (Config::kMostPieces + wgmma::kMaxSplit) * Config::kPiece * Config::kPiece;
   static_assert((kPeersFloats + Config::kWarps * Config::kPiece * Config::kPieceLd) * int{sizeof(float)} <=
                 Config::kNumStages * Config::BLOCK_N * Config::kLineBytes);
 };
@@ -90,7 +89,7 @@ struct Params {
   int a_rows;    ///< of a box of A: what is behind them in a stage is multiplied, and not stored
   bool a_is_batched;
   bool b_is_batched;
-  int prefetched_k_blocks;  ///< of each CTA, which it brings to L2 while it waits; 0 with batches
+  int prefetched_k_blocks;  ///< of each CTA, which it brings to L2 while it waits; 0 for none, as with batches
   GemmEpilogue epilogue;
 };
 
@@ -175,7 +174,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK
 }
 
 /// Brings the first K blocks of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this one may still write
-/// of them goes to L2, too, so that this needs no order. And one of the blocks of A, whose few rows all tiles have in common.
+/// of them goes through L2, too, so that this needs no order. And one of the blocks of A, whose few rows all tiles have in common.
 /// Threads: one of each CTA. tile_number: along N; first_k_block, num_k_blocks: of the CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,

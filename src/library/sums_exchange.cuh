@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cuda/std/cstdint>
+#include <ptx/address.cuh>
 #include <ptx/cluster.cuh>
 #include <ptx/mbarrier.cuh>
 
@@ -14,7 +15,6 @@
 
 namespace hopper_gemm::library {
 
-inline constexpr int kMostSplit = 8;  ///< CTAs that share a tile's K
 inline constexpr int kSumsPieceBytes =
     4 * 16 * 64;  ///< the most that a warp sends at a time: 16 rows of 64 sums
 
@@ -38,7 +38,7 @@ struct SumsExchange {
   __device__ __forceinline__ void begin(int split, int rank, int thread, bool is_first, int bytes) {
     ptx::barrier_cluster_wait();
     if (is_first) ptx::mbarrier_arrive_expect_tx(ptx::smem_addr(&sums_have_come), bytes);
-    // Complete reads need no ordering, as in Pipeline::consumer_release().
+    // Complete reads need no ordering, as in Pipeline::consumer_release(); nor do TMA's writes, whose barriers were waited for.
     if (thread < split && thread != rank) {
       ptx::mbarrier_arrive_relaxed_cluster(
           ptx::mapa(ptx::smem_addr(&peers_have_multiplied), static_cast<cuda::std::uint32_t>(thread)));

@@ -73,9 +73,11 @@ double reduce_us(const Choice& choice) {
 ///   61.2 us after 57.2, when launches began before the loads of those ahead;
 /// - single CTAs that share an SM gain where they are short, and not where they are long;
 /// - clusters find no room where single CTAs have ended: they lose where the next launch has room for a part of them
-///   (64x2112x7168 by 17 of at most 30 clusters of four 15.7 us after 13.6, 1x7168x16384 by pairs that share SMs 62.1 after
-///   55.9), and gain where it has room for all (1x4608x3584 10.4 after 11.3) or for nearly none (64x3584x18944 by 28 of
-///   at most 30 clusters of four 38.0 after 39.3). They must not take several tiles in an order that knows which share a GPC.
+///   (64x2112x7168 by 17 of at most 30 clusters of four 15.3 us after 12.9, 1x7168x16384 by pairs that share SMs 62.1 after
+///   55.9), and gain where it has room for nearly none (64x3584x18944 by 28 of at most 30 clusters of four 38.0 after 39.3) or,
+///   as far as was measured, for all: of pairs that share SMs (1x4608x3584 10.4 after 11.3) and of larger clusters. Pairs
+///   that do not share SMs gain whenever they are short. Clusters must not take several tiles in an order that knows which
+///   share a GPC.
 /// clusters: of the grid, one a tile; active: how many run at a time.
 bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;

@@ -9,8 +9,8 @@
 // Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
 // without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
 //
-// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and add up their sums through distributed
-// shared memory: without a workspace, a second kernel, or an order that depends on who comes first. Where a cluster is too
+// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their sums
+// (sums_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes first. Where a cluster is too
 // few as well, K is cut in slices, whose sums are matrices of their own: add_slices.cu makes D of them.
 
 #pragma once
@@ -82,7 +82,7 @@ struct Config {
   static constexpr int kConsumerRegisters = 232;
   static_assert(!kMovesRegisters || kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                                         (1 + kNumConsumers) * (kRegistersPerSm / kNumThreads / 8 * 8));
-  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer thread read it
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer's warp read it
   using Pipeline =
       hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
 };
@@ -101,11 +101,11 @@ struct alignas(1024) SharedStorage {
   __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(a); }
   // No CTA adds up more than its share of the pieces, rounded up.
   static_assert(!Config::kCanSplit ||
-                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMostSplit * kSumsPieceBytes <=
+                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplit * kSumsPieceBytes <=
                     Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
-// Named barriers.
+// A named barrier.
 inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
 
 enum class TileOrder { Columns, Hilbert };
@@ -208,7 +208,7 @@ __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int li
 }
 
 /// Brings the first K blocks of A and B to L2, ahead of griddepcontrol.wait: what the kernel before this one may still write of
-/// them goes to L2, too, so that this needs no order. Clusters that share an operand's lines take turns along K. Threads: one
+/// them goes through L2, too, so that this needs no order. Clusters that share an operand's lines take turns along K. Threads: one
 /// of each CTA. first_k_block, num_k_blocks: of the CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
@@ -767,7 +767,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   // A peer may still arrive on this CTA's barriers.
   if constexpr (Config::kClusterSize > 1) {
-    barrier_cluster_arrive_relaxed();
+    barrier_cluster_arrive();
     barrier_cluster_wait();
   }
 }

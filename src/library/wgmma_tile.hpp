@@ -16,6 +16,9 @@ struct Tile {
   HG_HOST_DEVICE friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };
 
+/// The most CTAs that share a tile's K: the largest cluster that every sm_90 GPU runs.
+inline constexpr int kMaxSplit = 8;
+
 /// The one for what kernels of fewer operations leave.
 inline constexpr Tile kTileForTheRest = {
     .block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2};

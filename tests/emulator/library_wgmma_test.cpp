@@ -164,7 +164,7 @@ std::vector<Case> cases_of_few_rows() {
   std::vector<Case> cases;
   int number = 0;
   for (const Choice& choice : all_choices()) {
-    if (!is_skinny(choice.tile) || choice.split > 4) continue;
+    if (!is_skinny(choice.tile)) continue;
     for (const int rows : {1, 9, choice.tile.block_m, choice.tile.block_m + 13}) {
       ++number;
       const int k_blocks = choice.split + number % 3 * choice.tile.stages;

@@ -489,6 +489,8 @@ MUTANTS = {
         (WGMMA_GEMM, "(params.split - 1) + source - (source < owner ? 0 : 1);", "(params.split - 1) + 0 * (source + owner);")]),
     "library_sums_tell_the_sender": (LIBRARY, [
         (SUMS_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
+    "library_expects_too_few_sums": (LIBRARY, [
+        (WGMMA_GEMM, "own_pieces * (params.split - 1) * kPieceBytes", "own_pieces * (params.split - 2) * kPieceBytes")]),
     "library_expects_too_many_sums": (LIBRARY, [
         (WGMMA_GEMM, "own_pieces * (params.split - 1) * kPieceBytes", "own_pieces * params.split * kPieceBytes")]),
     "library_split_forgets_the_longer_parts": (LIBRARY, [

@@ -282,6 +282,8 @@ const Mutant kLibraryMutants[] = {
     {"library_sums_of_the_others_alone", {kWrongSum}},
     {"library_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
     {"library_sums_tell_the_sender", {"an st.async to CTA [0-9]+ with an mbarrier of CTA"}},
+    {"library_expects_too_few_sums",
+     {kSumsReadTooEarly, "ends, and not as many bytes have come as were announced"}},
     {"library_expects_too_many_sums", {"deadlock"}},
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
     {"library_slices_of_the_same_k", {kWrongSum}},

@@ -82,16 +82,14 @@ HG_PTX_INLINE void cp_reduce_async_bulk_tensor_s2g(const void* tensor_map, const
 
 template <int kDims>
 HG_PTX_INLINE void cp_async_bulk_prefetch_tensor(const void* tensor_map, const int32_t (&coords)[kDims]) {
-  static_cast<void>(coords);
-  emulator::check_tensor_map(tensor_map);
+  emulator::tma_prefetch(tensor_map, coords, kDims);
 }
 
 template <int kDims>
 HG_PTX_INLINE void cp_async_bulk_prefetch_tensor(const void* tensor_map, const int32_t (&coords)[kDims],
                                                  uint64_t cache_policy) {
   static_cast<void>(cache_policy);
-  static_cast<void>(coords);
-  emulator::check_tensor_map(tensor_map);
+  emulator::tma_prefetch(tensor_map, coords, kDims);
 }
 
 HG_PTX_INLINE void prefetch_tensormap(const void* tensor_map) { emulator::check_tensor_map(tensor_map); }
