@@ -710,16 +710,18 @@ __device__ bool wait_parity_relaxed_cluster(SmemAddr bar, uint32_t parity) {
   return wait_or_give_up([&] { return ptx::mbarrier_try_wait_parity_relaxed_cluster(bar, parity); });
 }
 
+/// Threads: all of the cluster.
+__device__ void meet() {
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+}
+
 // The barriers of a stage that both CTAs read: they count two arrivals, from wherever these come. Between the
 // steps all threads of the cluster meet, so that what has arrived by then is a fact.
 __global__ void relaxed_cluster_kernel(RelaxedLog* logs) {
   const SmemAddr bar = ptx::smem_addr(&dynamic_shared_storage<BarrierStorage>().barrier);
   const uint32_t peer = ptx::cluster_ctarank() ^ 1;
   RelaxedLog& log = logs[blockIdx.x];
-  const auto meet = [] {
-    ptx::barrier_cluster_arrive();
-    ptx::barrier_cluster_wait();
-  };
   if (threadIdx.x == 0) {
     ptx::mbarrier_init(bar, 2);
     ptx::fence_mbarrier_init_release_cluster();
@@ -776,10 +778,6 @@ __global__ void remote_store_kernel(RemoteStoreLog* logs) {
   const uint32_t thread = threadIdx.x;
   const uint32_t peer = ptx::cluster_ctarank() ^ 1;
   RemoteStoreLog& log = logs[blockIdx.x];
-  const auto meet = [] {
-    ptx::barrier_cluster_arrive();
-    ptx::barrier_cluster_wait();
-  };
   if (thread == 0) {
     ptx::mbarrier_init(bar, 1);
     ptx::mbarrier_arrive_expect_tx(bar, sizeof(values));
