@@ -7,6 +7,7 @@
 #include <ptx/cluster.cuh>
 #include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
+#include <ptx/global_memory.cuh>
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/mbarrier.cuh>
 #include <ptx/named_barrier.cuh>
@@ -94,6 +95,8 @@ __global__ void prefetches(const void* global) {
   prefetch_l1(global);
   prefetch_l2(global);
 }
+
+__global__ void global_memory(uint32_t* global) { red_add_relaxed_gpu(global, ld_relaxed_gpu(global)); }
 
 __global__ void approximations(float* values) { values[0] = ex2_approx_ftz(rcp_approx_ftz(values[0])); }
 

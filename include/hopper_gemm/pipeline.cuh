@@ -58,6 +58,18 @@ struct Pipeline {
     return full(state.stage);
   }
 
+  /// Waits until all that was ever loaded has been given back. Where CTAs share loads, others then arrive on this CTA's
+  /// barriers no more, and it may exit. state: after the last load. used_stages: as in init(). Threads: a warp,
+  /// converged.
+  __device__ __forceinline__ void producer_drain_uniform(State state, int used_stages = kNumStages) {
+    // Less is used where each stage is loaded once at most.
+    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};
+    for (int stage = 0; stage < used_stages; ++stage) {
+      producer_wait_uniform(state);
+      state.advance();
+    }
+  }
+
   /// Waits until all bytes of the stage have landed. Threads: all that read it, or start a wgmma that does.
   __device__ __forceinline__ void consumer_wait(State state) {
     watched_wait(full(state.stage), state.phase, "consumer", state.stage);

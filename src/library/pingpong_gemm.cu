@@ -17,6 +17,13 @@ struct Kernels {
     return type == DataType::Float16 ? pingpong::gemm_kernel<Config, __half>
                                      : pingpong::gemm_kernel<Config, __nv_bfloat16>;
   }
+
+  /// It is for products that are too short to drift apart.
+  static Status begin_steps(const TwoWidthTiles<Config>&, int, int, cudaStream_t,
+                            cuda::std::uint32_t** steps) {
+    *steps = nullptr;
+    return {};
+  }
 };
 
 template <wgmma::Tile kTile>

@@ -11,6 +11,7 @@
 
 #include <cuda/std/cstdint>
 #include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/named_barrier.cuh>
 #include <ptx/setmaxnreg.cuh>
@@ -153,6 +154,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
 
+  if (thread == Config::kNumConsumerThreads) {
+    for (const TensorMap* map : {&tensor_map_a, &tensor_map_b, &tensor_map_b_narrow, &tensor_map_d}) {
+      prefetch_tensormap(map);
+    }
+  }
   if (thread == 0) {
     smem.pipeline.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
@@ -171,15 +177,17 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   if (thread >= Config::kNumConsumerThreads) {
     setmaxnreg_dec<Config::kProducerRegisters>();
-    if (thread == Config::kNumConsumerThreads) {
+    if (thread / kWarpThreads == Config::kNumConsumerWarps) {
+      const bool is_leader = elect_sync();
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         const TileCoord cluster_tile = tiles.at(index);
         const int block_n = tiles.block_n(index);
         load_tile<Config>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
             cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
-            params.num_k_blocks, cta_rank);
+            params.num_k_blocks, cta_rank, is_leader, [] {});
       }
+      smem.pipeline.producer_drain_uniform(state);
     }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
@@ -214,10 +222,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     // Shared memory must outlive the copies that read it.
     if (lane == 0) cp_async_bulk_wait_group_read<0>();
   }
-
-  // The peer may still arrive on this CTA's barriers.
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
 }
 
 }  // namespace hopper_gemm::library::pingpong

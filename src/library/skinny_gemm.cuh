@@ -107,29 +107,28 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK
   const int warp = thread / kWarpThreads;
   const int rows = params.shape.m - tile.row;
   const int row_pieces = rows >= Config::BLOCK_M ? Config::BLOCK_M / kPiece : ceil_div(rows, kPiece);
-  const auto number_of = [&](int row_piece) { return row_piece * Config::kWarps + warp; };
-  // In the owner's shared memory, the lane's first sums of a piece from one of the others.
-  const auto place_of = [&](int piece, int source, int owner) {
-    const int slot = piece / params.split * (params.split - 1) + source - (source < owner ? 0 : 1);
-    return smem.peers_sums() + slot * kGroups * kWarpThreads + lane;
+  // Turned by a warp for each row of pieces, so that those of a CTA are different warps'.
+  const auto number_of = [&](int row_piece) {
+    return row_piece * Config::kWarps + (warp + row_piece) % Config::kWarps;
+  };
+  const auto place_of = [&](int piece, int source) {
+    return place_of_sums<kPiece>(smem.peers_sums(), piece, params.split, source, lane);
   };
 
   if (params.split > 1) {
-    const int pieces = row_pieces * Config::kWarps;
-    const int own_pieces = pieces / params.split + (rank < pieces % params.split ? 1 : 0);
-    smem.exchange.begin(params.split, rank, thread, thread == 0,
-                        own_pieces * (params.split - 1) * kPiece * kPiece * int{sizeof(float)});
+    smem.exchange.begin(params.split, rank, thread, thread == 0, row_pieces * Config::kWarps,
+                        kPiece * kPiece * int{sizeof(float)});
 #pragma unroll
     for (int i = 0; i < Config::BLOCK_M / kPiece; ++i) {
-      const int owner = number_of(i) % params.split;
+      const int owner = owner_of(number_of(i), params.split);
       if (i >= row_pieces || owner == rank) continue;
-      smem.exchange.template send<kPiece>(accum + i * kSums, place_of(number_of(i), rank, owner), owner);
+      smem.exchange.template send<kPiece>(accum + i * kSums, place_of(number_of(i), rank), owner);
     }
   }
 #pragma unroll 1
   for (int row_piece = 0; row_piece < row_pieces; ++row_piece) {
     const int piece = number_of(row_piece);
-    if (params.split > 1 && piece % params.split != rank) continue;
+    if (params.split > 1 && owner_of(piece, params.split) != rank) continue;
     const FragmentPosition position =
         position_of_lane({tile.batch, tile.row + row_piece * kPiece, tile.column + warp * kPiece}, lane);
     const auto inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
@@ -146,7 +145,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK
           for (int e = 0; e < kSums; ++e) sums[e] += accum[i * kSums + e];
         }
       } else {
-        add_sums<kPiece>(sums, place_of(piece, source, rank));
+        add_sums<kPiece>(sums, place_of(piece, source));
       }
     }
     float* const transposed = smem.transposed(warp);

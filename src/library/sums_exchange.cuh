@@ -18,6 +18,17 @@ namespace hopper_gemm::library {
 inline constexpr int kSumsPieceBytes =
     4 * 16 * 64;  ///< the most that a warp sends at a time: 16 rows of 64 sums
 
+/// Which of the CTAs adds up a piece: they are dealt in turn.
+__device__ __forceinline__ int owner_of(int piece, int split) { return piece % split; }
+
+/// Where a lane's first four sums of a piece of kColumns columns are in its owner's shared memory, from CTA `source`, one of
+/// the others. all: where all pieces begin.
+template <int kColumns>
+__device__ __forceinline__ float4* place_of_sums(float4* all, int piece, int split, int source, int lane) {
+  const int slot = piece / split * (split - 1) + source - (source < owner_of(piece, split) ? 0 : 1);
+  return all + slot * (kColumns / 8) * kWarpThreads + lane;
+}
+
 /// The barriers of the exchange, of one tile, in the shared memory of each of the CTAs.
 struct SumsExchange {
   cuda::std::uint64_t peers_have_multiplied;
@@ -33,11 +44,15 @@ struct SumsExchange {
 
   /// Tells the peers that they may write over this CTA's stages, and waits until this CTA may write over theirs. From then on it
   /// may also exit as soon as its own sums have come. The cluster barrier must have been arrived on. Threads: all consumers,
-  /// whose wgmmas are complete; thread: number in the warpgroup; is_first: of all, which announces `bytes`, the sums that
-  /// the CTA's peers will send.
-  __device__ __forceinline__ void begin(int split, int rank, int thread, bool is_first, int bytes) {
+  /// whose wgmmas are complete; thread: number in the warpgroup; is_first: of all, which announces the sums that the CTA's
+  /// peers will send: of its share of `pieces`, see owner_of().
+  __device__ __forceinline__ void begin(int split, int rank, int thread, bool is_first, int pieces,
+                                        int piece_bytes) {
     ptx::barrier_cluster_wait();
-    if (is_first) ptx::mbarrier_arrive_expect_tx(ptx::smem_addr(&sums_have_come), bytes);
+    if (is_first) {
+      const int own_pieces = pieces / split + (rank < pieces % split ? 1 : 0);
+      ptx::mbarrier_arrive_expect_tx(ptx::smem_addr(&sums_have_come), own_pieces * (split - 1) * piece_bytes);
+    }
     // Complete reads need no ordering, as in Pipeline::consumer_release(); nor do TMA's writes, whose barriers were waited for.
     if (thread < split && thread != rank) {
       ptx::mbarrier_arrive_relaxed_cluster(

@@ -83,26 +83,32 @@ struct TwoWidthParams {
   TwoWidthTiles<Config> tiles;
   int num_k_blocks;
   float alpha;
+  cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
 };
 
 /// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row: the cluster's;
-/// tensor_map_b: of boxes of block_n rows. Threads: the producer thread.
-template <typename Config, typename SharedStorage>
+/// tensor_map_b: of boxes of block_n rows. after_k_block(): called when one has been asked for. Threads: the producer warp,
+/// of which is_leader loads.
+template <typename Config, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
                                           const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,
                                           int first_row, int first_column, int block_n, int num_k_blocks,
-                                          int cta_rank) {
+                                          int cta_rank, bool is_leader, const AfterKBlock& after_k_block) {
   using namespace ptx;
   const int own_row = cta_rank * Config::kMulticastM;
   for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-    const SmemAddr bar =
-        smem.pipeline.producer_acquire(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
-    const int k = k_block * Config::BLOCK_K;
-    cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
-                                       &tensor_map_a, {k, first_row + own_row, 0}, bar,
-                                       Config::kMulticastMask);
-    cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+    smem.pipeline.producer_wait_uniform(state);
+    if (is_leader) {
+      const SmemAddr bar =
+          smem.pipeline.producer_announce(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
+      const int k = k_block * Config::BLOCK_K;
+      cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
+                                         &tensor_map_a, {k, first_row + own_row, 0}, bar,
+                                         Config::kMulticastMask);
+      cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+    }
     state.advance();
+    after_k_block();
   }
 }
 

@@ -9,7 +9,7 @@
 namespace hopper_gemm::library {
 
 /// The host's half of a kernel with tiles of two widths. Config, SharedStorage: the kernel's. Kernels::of(type): its
-/// instance for a type.
+/// instance for a type. Kernels::begin_steps(): where the clusters of a launch keep pace, or null, see wave_pace.cuh.
 template <typename Config, typename SharedStorage, typename Kernels>
 struct TwoWidthLauncher {
   static Status load() {
@@ -33,6 +33,8 @@ struct TwoWidthLauncher {
     // TMA fills in zeros beyond K.
     params.num_k_blocks = std::max(Config::kMinKBlocks, ceil_div(shape.k, Config::BLOCK_K));
     params.alpha = alpha;
+    HG_RETURN_IF_ERROR(
+        Kernels::begin_steps(params.tiles, params.num_k_blocks, columns.workers, stream, &params.steps));
     cudaLaunchAttribute cluster = cluster_attribute(Config::kClusterN);
     cudaLaunchConfig_t config =
         launch_config(dim3(static_cast<unsigned>(columns.workers * Config::kClusterN)), Config::kNumThreads,

@@ -17,8 +17,6 @@ namespace hopper_gemm::library::wgmma {
 namespace {
 
 constexpr double kInputBytes = 2;
-// One above the other: of more rows larger tiles are faster.
-constexpr int kMostSkinnyTiles = 2;
 // With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an H200 runs of such
 // clusters at a time. Rounded up to whole slices, K's last block still has a number of 32 bits, whatever K.
 constexpr std::array kSlices = {2, 3, 5, 7, 10, 15, 30};

@@ -547,25 +547,21 @@ __device__ __forceinline__ void reduce_and_store(
   };
   // Turned by a row block for each group of columns, so that those of a CTA are different warps'.
   const auto number_of = [&](int row_block, int i) { return i * row_blocks + (row_block + i) % row_blocks; };
-  // In the owner's shared memory, the lane's first sums of a piece from one of the others.
-  const auto place_of = [&](int piece, int source, int owner) {
-    const int slot = piece / params.split * (params.split - 1) + source - (source < owner ? 0 : 1);
-    return smem.peers_sums() + slot * kGroups * kWarpThreads + lane;
+  const auto place_of = [&](int piece, int source) {
+    return place_of_sums<kColumns>(smem.peers_sums(), piece, params.split, source, lane);
   };
 
-  const int pieces = row_blocks * kPiecesOfBlock;
-  const int own_pieces = pieces / params.split + (split_rank < pieces % params.split ? 1 : 0);
   smem.exchange.begin(params.split, split_rank, thread % kWarpgroupThreads, thread == 0,
-                      own_pieces * (params.split - 1) * kPieceBytes);
+                      row_blocks * kPiecesOfBlock, kPieceBytes);
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
     for (int i = 0; i < kPiecesOfBlock; ++i) {
       const int piece = number_of(row_block_of(block), i);
-      const int owner = piece % params.split;
+      const int owner = owner_of(piece, params.split);
       if (row_block_of(block) >= row_blocks || owner == split_rank) continue;
-      smem.exchange.template send<kColumns>(accum[block] + i * kColumns / 2,
-                                            place_of(piece, split_rank, owner), owner);
+      smem.exchange.template send<kColumns>(accum[block] + i * kColumns / 2, place_of(piece, split_rank),
+                                            owner);
     }
   }
 #pragma unroll 1
@@ -573,7 +569,7 @@ __device__ __forceinline__ void reduce_and_store(
     const int row_block = row_block_of(piece_of_warp / kPiecesOfBlock);
     const int column = piece_of_warp % kPiecesOfBlock * kColumns;
     const int piece = number_of(row_block, piece_of_warp % kPiecesOfBlock);
-    if (row_block >= row_blocks || piece % params.split != split_rank) continue;
+    if (row_block >= row_blocks || owner_of(piece, params.split) != split_rank) continue;
     const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + column};
     const FragmentPosition position = position_of_lane(corner, lane);
     EpilogueInputs<kGroups> inputs;
@@ -587,7 +583,7 @@ __device__ __forceinline__ void reduce_and_store(
       if (source == split_rank) {
         take_piece<Config, kColumns>(accum, piece_of_warp, [&](int e, float sum) { values[e] += sum; });
       } else {
-        add_sums<kColumns>(values, place_of(piece, source, split_rank));
+        add_sums<kColumns>(values, place_of(piece, source));
       }
     }
     if constexpr (Config::kIsPlain) {
@@ -714,6 +710,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
       // The next kernel may set itself up where SMs become free: it waits for this one's end all the same.
       griddepcontrol_launch_dependents();
+      if constexpr (Config::kClusterSize > 1) {
+        smem.pipeline.producer_drain_uniform(state, params.used_stages);
+      }
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
       // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
@@ -763,12 +762,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
     }
     stores.drain();
-  }
-
-  // A peer may still arrive on this CTA's barriers.
-  if constexpr (Config::kClusterSize > 1) {
-    barrier_cluster_arrive();
-    barrier_cluster_wait();
   }
 }
 

@@ -39,6 +39,9 @@ HG_HOST_DEVICE constexpr int cluster_size(const Tile& tile) { return tile.cluste
 /// Whether the tile has fewer rows than wgmma: it is the skinny kernel's, which transposes it.
 HG_HOST_DEVICE constexpr bool is_skinny(const Tile& tile) { return tile.block_m < 64; }
 
+/// The most of these that the skinny kernel computes one above the other: of more rows larger tiles are faster.
+inline constexpr int kMostSkinnyTiles = 2;
+
 HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) { return (tile.block_m + tile.block_n) * 128; }
 
 /// Whether an SM has room for several CTAs of the skinny kernel.

@@ -2,6 +2,9 @@
 
 #include "library/wide_gemm.cuh"
 
+#include <atomic>
+#include <cstdint>
+
 #include "library/two_width_launch.hpp"
 
 namespace hopper_gemm::library {
@@ -9,9 +12,30 @@ namespace {
 
 using wide::Config;
 
+// One for each of the launches that may run at the same time. More than these would count in the same places, and be slower
+// at worst.
+constexpr std::uint32_t kCounters = 64;
+__device__ cuda::std::uint32_t steps_of_launches[kCounters];
+
 struct Kernels {
   static auto of(DataType type) {
     return type == DataType::Float16 ? wide::gemm_kernel<__half> : wide::gemm_kernel<__nv_bfloat16>;
+  }
+
+  /// tiles: of which the first fill waves of so many clusters.
+  static Status begin_steps(const TwoWidthTiles<Config>& tiles, int num_k_blocks, int clusters,
+                            cudaStream_t stream, cuda::std::uint32_t** steps) {
+    *steps = nullptr;
+    // What clusters are apart adds up. 8192³, of 1,280 blocks, reads from DRAM what it must, 10240³, of 2,560, does not (H200).
+    constexpr std::int64_t kFewKBlocks = 2048;
+    const std::int64_t waves = tiles.wide.num_tiles() / static_cast<std::uint32_t>(clusters);
+    if (waves * num_k_blocks < kFewKBlocks) return {};
+    static std::atomic<std::uint32_t> launches = 0;
+    void* counters = nullptr;
+    HG_RETURN_IF_CUDA_ERROR(cudaGetSymbolAddress(&counters, steps_of_launches));
+    *steps = static_cast<cuda::std::uint32_t*>(counters) + launches++ % kCounters;
+    HG_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(*steps, 0, sizeof(**steps), stream));
+    return {};
   }
 };
 

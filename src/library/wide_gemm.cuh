@@ -9,6 +9,7 @@
 
 #include <cuda/std/cstdint>
 #include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
@@ -23,6 +24,7 @@
 #include "hopper_gemm/tile_queue.cuh"
 #include "hopper_gemm/tile_scheduler.hpp"
 #include "library/two_width_gemm.cuh"
+#include "library/wave_pace.cuh"
 
 namespace hopper_gemm::library::wide {
 
@@ -32,7 +34,7 @@ struct Config : TwoWidthConfig<kWideTile> {
   static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
   static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = 2;
-  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer thread read it
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer warp read it
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
 };
 
@@ -194,6 +196,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
   const int thread = static_cast<int>(threadIdx.x);
 
+  if (thread == Config::kNumConsumerThreads) {
+    for (const TensorMap* map : {&tensor_map_a, &tensor_map_b, &tensor_map_b_narrow, &tensor_map_d}) {
+      prefetch_tensormap(map);
+    }
+  }
   if (thread == 0) {
     smem.pipeline.init();
     smem.tile_queue.init();
@@ -214,16 +221,26 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   if (thread >= Config::kNumConsumerThreads) {
     setmaxnreg_dec<Config::kProducerRegisters>();
-    if (thread == Config::kNumConsumerThreads) {
+    if (thread / kWarpThreads == Config::kNumConsumerWarps) {
+      const bool is_leader = elect_sync();
+      const int lane = thread % kWarpThreads;
+      WavePace pace(params.steps, num_clusters);
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
-        const TileCoord cluster_tile = smem.tile_queue.receive(queue_state);
+        const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
         queue_state.advance();
         const int block_n = tiles.block_n(index);
+        // In other waves some have narrow tiles, which take less time for a K block, or none. The leader's peer cannot be
+        // far, for they share stages.
+        const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
+                                index - first_index + num_clusters <= tiles.wide.num_tiles();
         load_tile<Config>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
             cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
-            params.num_k_blocks, cta_rank);
+            params.num_k_blocks, cta_rank, is_leader, [&] {
+              if (keeps_pace) pace.advance();
+            });
       }
+      smem.pipeline.producer_drain_uniform(state);
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         smem.tile_queue.send(queue_state, tiles.at(index));
@@ -264,10 +281,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     // Shared memory must outlive the copies that read it.
     if (lane == 0) cp_async_bulk_wait_group_read<0>();
   }
-
-  // The peer may still arrive on this CTA's barriers.
-  barrier_cluster_arrive();
-  barrier_cluster_wait();
 }
 
 }  // namespace hopper_gemm::library::wide

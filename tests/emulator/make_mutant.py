@@ -43,6 +43,7 @@ WGMMA_GEMM = "src/library/wgmma_gemm.cuh"
 PINGPONG = "src/library/pingpong_gemm.cu"
 PINGPONG_GEMM = "src/library/pingpong_gemm.cuh"
 SKINNY = "src/library/skinny_gemm.cu"
+WIDE = "src/library/wide_gemm.cu"
 SKINNY_GEMM = "src/library/skinny_gemm.cuh"
 SUMS_EXCHANGE = "src/library/sums_exchange.cuh"
 
@@ -130,14 +131,16 @@ SIMT_TILES_READ = """    // All threads have read the tiles before the next ones
 """
 SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElems == 0;"
 LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
-LIBRARY_DRAIN = """  // A peer may still arrive on this CTA's barriers.
-  if constexpr (Config::kClusterSize > 1) {"""
+LIBRARY_DRAIN = "        smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
+LIBRARY_DRAIN_FROM = "    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};\n"
+PINGPONG_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
 LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
 LIBRARY_SLICE = "  load(first, is_k_major ?"
 SUMS_WAIT_FOR_PEERS = """    while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(ptx::smem_addr(&peers_have_multiplied), 0)) {
       watchdog.check();
     }
 """
+SUMS_SLOT = "source - (source < owner_of(piece, split) ? 0 : 1);"
 SUMS_BARRIER = "ptx::mapa(ptx::smem_addr(&sums_have_come), rank);"
 LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
 PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);\n"
@@ -456,6 +459,7 @@ MUTANTS = {
 
     # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
     "library_control": (LIBRARY, []),
+    "library_pace_control": (WIDE, [(WIDE, "kFewKBlocks = 2048;", "kFewKBlocks = 0;")]),
     "library_no_mbarrier_init_fence": (LIBRARY, [(WGMMA_GEMM, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
         (WGMMA_GEMM, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
@@ -473,7 +477,8 @@ MUTANTS = {
     "library_exit_before_the_stores": (LIBRARY, [(WGMMA_GEMM, "    stores.drain();\n", "")]),
     "library_store_over_the_last_chunk": (LIBRARY, [
         (WGMMA_GEMM, LIBRARY_INTERIOR, LIBRARY_INTERIOR.replace("(params", "(true || params"))]),
-    "library_no_drain": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, LIBRARY_DRAIN.replace("> 1", "< 1"))]),
+    "library_no_drain": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, "")]),
+    "library_drain_from_the_last_stage": (LIBRARY, [(PIPELINE, LIBRARY_DRAIN_FROM, "")]),
     "library_producer_lanes_part": (LIBRARY, [
         (PIPELINE, "    producer_wait(state);\n    __syncwarp();", "    producer_wait(state);")]),
     "library_sums_read_before_they_are_there": (LIBRARY, [
@@ -485,14 +490,13 @@ MUTANTS = {
     "library_sums_without_the_cluster_barrier": (LIBRARY, [
         (SUMS_EXCHANGE, "    ptx::barrier_cluster_wait();\n", "")]),
     "library_sums_of_the_others_alone": (LIBRARY, [(WGMMA_GEMM, "{ values[e] += sum; }", "{ values[e] += 0 * sum; }")]),
-    "library_sums_to_the_same_place": (LIBRARY, [
-        (WGMMA_GEMM, "(params.split - 1) + source - (source < owner ? 0 : 1);", "(params.split - 1) + 0 * (source + owner);")]),
+    "library_sums_to_the_same_place": (LIBRARY, [(SUMS_EXCHANGE, SUMS_SLOT, "0 * source;")]),
     "library_sums_tell_the_sender": (LIBRARY, [
         (SUMS_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
     "library_expects_too_few_sums": (LIBRARY, [
-        (WGMMA_GEMM, "own_pieces * (params.split - 1) * kPieceBytes", "own_pieces * (params.split - 2) * kPieceBytes")]),
+        (SUMS_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * (split - 2) * piece_bytes")]),
     "library_expects_too_many_sums": (LIBRARY, [
-        (WGMMA_GEMM, "own_pieces * (params.split - 1) * kPieceBytes", "own_pieces * params.split * kPieceBytes")]),
+        (SUMS_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * split * piece_bytes")]),
     "library_split_forgets_the_longer_parts": (LIBRARY, [
         (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
          "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
@@ -507,6 +511,7 @@ MUTANTS = {
     "library_pingpong_hands_on_too_early": (PINGPONG, [
         (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
     "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
+    "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_DRAIN, "")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),
@@ -519,8 +524,7 @@ MUTANTS = {
         (SKINNY_GEMM, "    if (params.split > 1) smem.exchange.await_sums();\n", "")]),
     "library_skinny_sums_of_the_others_alone": (SKINNY, [
         (SKINNY_GEMM, "sums[e] += accum[i * kSums + e];", "sums[e] += 0 * accum[i * kSums + e];")]),
-    "library_skinny_sums_to_the_same_place": (SKINNY, [
-        (SKINNY_GEMM, "(params.split - 1) + source - (source < owner ? 0 : 1);", "(params.split - 1) + 0 * (source + owner);")]),
+    "library_skinny_sums_to_the_same_place": (SKINNY, [(SUMS_EXCHANGE, SUMS_SLOT, "0 * source;")]),
     "library_skinny_transposed_too_early": (SKINNY, [
         (SKINNY_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("    __syncwarp();\n", ""))]),
     "library_skinny_transposed_over_sums_in_use": (SKINNY, [

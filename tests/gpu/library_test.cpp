@@ -160,12 +160,17 @@ GemmOptions options_of(const std::string& config) {
   return options;
 }
 
-/// A K of `k` or, of a configuration that needs more, so long that each of its CTAs has a block of it.
-int long_enough(const std::string& config, int k) {
+/// `shape` or, of a configuration that needs more, with a K so long that each of its CTAs has a block of it; with so few
+/// rows that the skinny kernel takes them, where the configuration is one of it.
+GemmShape fit(const std::string& config, GemmShape shape) {
   for (const library::wgmma::Choice& choice : library::wgmma::all_choices()) {
-    if (name_of(choice) == config) return std::max(k, choice.split * choice.slices * 64);
+    if (name_of(choice) != config) continue;
+    shape.k = std::max(shape.k, choice.split * choice.slices * 64);
+    if (is_skinny(choice.tile)) {
+      shape.m = std::min(shape.m, library::wgmma::kMostSkinnyTiles * choice.tile.block_m - 3);
+    }
   }
-  return k;
+  return shape;
 }
 
 /// Allocates what the plan needs.
@@ -222,8 +227,8 @@ class LibraryConfigs : public testing::TestWithParam<std::string> {};
 // Normal data too: within twice cuBLAS's worst error.
 TEST_P(LibraryConfigs, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
-  expect_verified_plan(GetParam(), {.shape = {520, 776, long_enough(GetParam(), 1096)}});
-  expect_verified_plan(GetParam(), {.shape = {200, 2051, long_enough(GetParam(), 584)},
+  expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {520, 776, 1096})});
+  expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {200, 2051, 584}),
                                     .input_type = DataType::Float16,
                                     .output_type = DataType::Float32,
                                     .b_layout = Layout::RowMajor,
@@ -238,9 +243,8 @@ TEST_P(LibraryConfigs, GiveEqualBitsOnEveryRun) {
   PoisonedMemory memory(kMemoryBytes);
   ASSERT_TRUE(memory.exists());
   for (const DataType type : {DataType::BFloat16, DataType::Float32}) {
-    LibraryProblem problem{.shape = {133, 136, long_enough(GetParam(), 600)},
-                           .output_type = type,
-                           .values = OperandValues::Uniform};
+    LibraryProblem problem{
+        .shape = fit(GetParam(), {133, 136, 600}), .output_type = type, .values = OperandValues::Uniform};
     problem.major_a = type == DataType::Float32 ? OperandMajor::MN : OperandMajor::K;
     problem.a.gap = 0;
     problem.batch_count = 2;
@@ -295,6 +299,39 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
                          [](const auto& param) {
                            return std::get<0>(param.param) + "_" + to_string(std::get<1>(param.param));
                          });
+
+// Clusters that keep pace: of one tile, and of waves that are full, of which the last is not, or that have narrow tiles.
+TEST(LibraryLargeShapesOfWaves, MatchTheFp64Product) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_verified_plan("wgmma_256x192_s3_c1x2", {.shape = {256, 384, 131072}});
+  expect_verified_plan("wgmma_256x192_s3_c1x2", {.shape = {6200, 8200, 33000}});
+}
+
+// Both count steps, and neither may wait for the other.
+TEST(LibraryLargeShapesOfWaves, RunAtTheSameTime) {
+  HG_SKIP_WITHOUT_HOPPER();
+  constexpr int kStreams = 4;
+  constexpr int kRuns = 20;
+  PoisonedMemory memory(4 * kMemoryBytes);
+  ASSERT_TRUE(memory.exists());
+  LibraryGemm gemm({.shape = {8, 384, 131072}}, memory.allocate());
+  GemmPlan plan;
+  const Status created = plan.create(gemm.descriptor({}), options_of("wgmma_256x192_s3_c1x2"));
+  ASSERT_TRUE(created.ok()) << created.message();
+  std::array<Stream, kStreams> streams;
+  for (int run = 0; run < kRuns; ++run) {
+    for (Stream& stream : streams) {
+      const Status launched = plan.run(gemm.operands({}), stream.get());
+      ASSERT_TRUE(launched.ok()) << launched.message();
+    }
+  }
+  for (Stream& stream : streams) {
+    const Status waited = wait_for(stream.get());
+    ASSERT_TRUE(waited.ok()) << waited.message();
+  }
+  EXPECT_EQ(gemm.fault(), "");
+  EXPECT_TRUE(memory.is_intact());
+}
 
 // --- Threads, streams, graphs ----------------------------------------------------------------------------------------
 
@@ -363,29 +400,40 @@ TEST(LibraryPlans, AreMadeByEightThreadsAtOnce) {
   for (const std::string& config : chosen) EXPECT_EQ(config, chosen[0]);
 }
 
-/// X := relu(X · W) again and again, from one of two buffers to the other: each GEMM reads what the one before has
+/// How the links of a chain are computed.
+struct Link {
+  std::string config;
+  int rows = 1032;  ///< of X
+  Layout layout_of_w = Layout::RowMajor;
+  Activation activation = Activation::Relu;
+};
+
+/// X := activation(X · W) again and again, from one of two buffers to the other: each GEMM reads what the one before has
 /// written, and overwrites what that one has read.
 class Chain {
  public:
   static constexpr int kExtent = 1032;
   static constexpr int kLength = 20;
 
-  Status prepare(const std::string& config, bool programmatic_dependent_launch) {
-    constexpr std::int64_t kElems = std::int64_t{kExtent} * kExtent;
-    for (DeviceBuffer<std::uint16_t>* buffer : {&start_, &weights_, &buffers_[0], &buffers_[1]}) {
-      HG_RETURN_IF_ERROR(buffer->allocate(kElems));
-    }
-    const auto fill = [](DeviceBuffer<std::uint16_t>& buffer, std::uint64_t seed) {
-      return fill_matrix(buffer.data(), DataType::BFloat16, kExtent, kExtent, kExtent, DataKind::Normal, 1,
-                         seed, nullptr);
+  Status prepare(const Link& link, bool programmatic_dependent_launch) {
+    alpha_ = link.activation == Activation::Relu ? 0.044F : 0.031F;
+    const auto make = [](DeviceBuffer<std::uint16_t>& buffer, int rows, std::uint64_t seed) -> Status {
+      HG_RETURN_IF_ERROR(buffer.allocate(std::int64_t{rows} * kExtent));
+      return fill_matrix(buffer.data(), DataType::BFloat16, rows, kExtent, kExtent, DataKind::Normal, 1, seed,
+                         nullptr);
     };
-    HG_RETURN_IF_ERROR(fill(start_, 1));
-    HG_RETURN_IF_ERROR(fill(weights_, 2));
+    HG_RETURN_IF_ERROR(make(start_, link.rows, 1));
+    HG_RETURN_IF_ERROR(make(weights_, kExtent, 2));
+    for (DeviceBuffer<std::uint16_t>& buffer : buffers_) {
+      HG_RETURN_IF_ERROR(buffer.allocate(start_.size()));
+    }
     HG_RETURN_IF_ERROR(wait_for(nullptr));
     GemmDescriptor gemm;
-    gemm.m = gemm.n = gemm.k = kExtent;
-    gemm.activation = Activation::Relu;
-    GemmOptions options = options_of(config);
+    gemm.m = link.rows;
+    gemm.n = gemm.k = kExtent;
+    gemm.b.order = link.layout_of_w;
+    gemm.activation = link.activation;
+    GemmOptions options = options_of(link.config);
     options.programmatic_dependent_launch = programmatic_dependent_launch;
     HG_RETURN_IF_ERROR(plan_.create(gemm, options));
     return give_workspace(plan_, &workspace_, &operands_);
@@ -399,7 +447,7 @@ class Chain {
       operands_.a = buffers_[link % 2].data();
       operands_.b = weights_.data();
       operands_.d = buffers_[(link + 1) % 2].data();
-      operands_.alpha = 0.044F;  // so that values neither grow nor vanish
+      operands_.alpha = alpha_;
       HG_RETURN_IF_ERROR(plan_.run(operands_, stream));
       if (wait) HG_RETURN_IF_ERROR(wait_for(stream));
     }
@@ -419,16 +467,17 @@ class Chain {
   std::array<DeviceBuffer<std::uint16_t>, 2> buffers_;
   DeviceBuffer<std::byte> workspace_;
   GemmOperands operands_;
+  float alpha_ = 1;  // so that values neither grow nor vanish
   GemmPlan plan_;
 };
 
-class LibraryChains : public testing::TestWithParam<std::tuple<std::string, bool>> {
+class LibraryChains : public testing::TestWithParam<std::tuple<Link, bool>> {
  protected:
   void SetUp() override {
     HG_SKIP_WITHOUT_HOPPER();
     stream_.emplace();
-    const auto& [config, programmatic_dependent_launch] = GetParam();
-    const Status prepared = chain_.prepare(config, programmatic_dependent_launch);
+    const auto& [link, programmatic_dependent_launch] = GetParam();
+    const Status prepared = chain_.prepare(link, programmatic_dependent_launch);
     ASSERT_TRUE(prepared.ok()) << prepared.message();
     const Status serial = chain_.enqueue(stream_->get(), true);
     ASSERT_TRUE(serial.ok()) << serial.message();
@@ -475,15 +524,26 @@ TEST_P(LibraryChains, GiveInAStreamWhatTheyGiveLinkByLink) {
   expect_the_same(20, [&] { return chain_.enqueue(stream_->get(), false); });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LibraryChains,
-                         testing::Combine(testing::Values("wgmma", "wgmma_128x256_s4_c2x1",
-                                                          "wgmma_64x128_s8_c1x1_k4",
-                                                          "wgmma_64x128_s8_c1x1_k8x2", "mma"),
-                                          testing::Bool()),
-                         [](const auto& param) {
-                           return std::get<0>(param.param) +
-                                  (std::get<1>(param.param) ? "_overlapping" : "_one_by_one");
-                         });
+// Of a W that is K-major, launches that overlap bring the first K blocks to L2 before they wait.
+INSTANTIATE_TEST_SUITE_P(
+    All, LibraryChains,
+    testing::Combine(
+        testing::Values(Link{"wgmma"}, Link{"wgmma_128x256_s4_c2x1"}, Link{"wgmma_64x128_s8_c1x1_k4"},
+                        Link{"wgmma_64x128_s8_c1x1_k8x2"}, Link{"mma"},
+                        Link{"wgmma_16x64_s20_c1x1_k3", 16, Layout::ColumnMajor},
+                        Link{"wgmma_16x64_s7_c1x1_k2", 31, Layout::ColumnMajor},
+                        Link{"wgmma_64x64_s12_c1x1", 520, Layout::ColumnMajor, Activation::None},
+                        Link{"wgmma_64x128_s8_c1x1_k4", 64, Layout::ColumnMajor},
+                        Link{"wgmma_64x128_s8_c2x1", 128, Layout::ColumnMajor, Activation::None},
+                        Link{"wgmma_128x192_s5_c1x2", 1032, Layout::ColumnMajor, Activation::None},
+                        Link{"wgmma_256x192_s3_c1x2", 1032, Layout::ColumnMajor, Activation::None}),
+        testing::Bool()),
+    [](const auto& param) {
+      const Link& link = std::get<Link>(param.param);
+      return link.config + "_" + std::to_string(link.rows) +
+             (link.layout_of_w == Layout::ColumnMajor ? "_k_major" : "") +
+             (std::get<bool>(param.param) ? "_overlapping" : "_one_by_one");
+    });
 
 // --- Errors ----------------------------------------------------------------------------------------------------------
 

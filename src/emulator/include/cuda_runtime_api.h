@@ -133,6 +133,15 @@ inline cudaError_t memset(void* memory, int value, std::size_t bytes) {
   std::memset(memory, value, bytes);
   return cudaSuccess;
 }
+/// Launches have ended when they return: there is nothing to wait for.
+inline cudaError_t memset_async(void* memory, int value, std::size_t bytes, cudaStream_t) {
+  return memset(memory, value, bytes);
+}
+template <typename T>
+cudaError_t get_symbol_address(void** address, T& variable) {
+  *address = &variable;
+  return cudaSuccess;
+}
 inline cudaError_t memcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
   std::memcpy(destination, source, bytes);
   return cudaSuccess;
@@ -180,6 +189,8 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaMallocManaged ::hopper_gemm::emulator::runtime::malloc
 #define cudaFree ::hopper_gemm::emulator::runtime::free
 #define cudaMemset ::hopper_gemm::emulator::runtime::memset
+#define cudaMemsetAsync ::hopper_gemm::emulator::runtime::memset_async
+#define cudaGetSymbolAddress ::hopper_gemm::emulator::runtime::get_symbol_address
 #define cudaMemcpy ::hopper_gemm::emulator::runtime::memcpy
 #define cudaFuncGetAttributes ::hopper_gemm::emulator::runtime::get_kernel_attributes
 #define cudaFuncSetAttribute ::hopper_gemm::emulator::set_kernel_attribute
