@@ -59,10 +59,10 @@ struct Pipeline {
   }
 
   /// Waits until all that was ever loaded has been given back. Where CTAs share loads, others then arrive on this CTA's
-  /// barriers no more, and it may exit. state: after the last load. used_stages: as in init(). Threads: a warp,
-  /// converged.
+  /// barriers no more, and it may exit. state: after the last load. used_stages: as in init(); if not all, each loaded
+  /// once. Threads: a warp, converged.
   __device__ __forceinline__ void producer_drain_uniform(State state, int used_stages = kNumStages) {
-    // Less is used where each stage is loaded once at most.
+    // Less is used where each stage of them is loaded once.
     if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};
     for (int stage = 0; stage < used_stages; ++stage) {
       producer_wait_uniform(state);

@@ -9,7 +9,8 @@
 namespace hopper_gemm::library {
 
 /// The host's half of a kernel with tiles of two widths. Config, SharedStorage: the kernel's. Kernels::of(type): its
-/// instance for a type. Kernels::begin_steps(): where the clusters of a launch keep pace, or null, see wave_pace.cuh.
+/// instance for a type. Kernels::begin_steps(): where the clusters of a launch keep pace, or null, see wave_pace.cuh;
+/// Kernels::load(): what it needs.
 template <typename Config, typename SharedStorage, typename Kernels>
 struct TwoWidthLauncher {
   static Status load() {
@@ -17,7 +18,7 @@ struct TwoWidthLauncher {
       HG_RETURN_IF_ERROR(load_kernel(Kernels::of(type)));
       HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(Kernels::of(type), sizeof(SharedStorage)));
     }
-    return {};
+    return Kernels::load();
   }
 
   static Status active_clusters(int* clusters) {

@@ -1,6 +1,6 @@
 // Keeps the clusters of a wave at about the same place in K. They need the same strips of A and B, which come from DRAM, and
 // to the SMs of a GPC, once if all ask within a few microseconds. Nothing holds them together otherwise, and what they are
-// apart adds up from tile to tile: 16384³ reads 12 to 16 GB from DRAM where the strips of its waves are 7, and 9 to 10 with
+// apart adds up from tile to tile: 16384³ reads 12 to 16 GB from DRAM where the strips of its waves are 7, and 9 to 11 with
 // this.
 #pragma once
 
@@ -38,7 +38,7 @@ class WavePace {
   __device__ __forceinline__ bool is_waiting() const { return is_waiting_; }
 
  private:
-  static constexpr int kMostPolls = 64;  // some 50 us
+  static constexpr int kMostPolls = 64;
 
   cuda::std::uint32_t* steps_;
   cuda::std::uint32_t num_clusters_;

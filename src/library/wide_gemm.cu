@@ -12,8 +12,8 @@ namespace {
 
 using wide::Config;
 
-// One for each of the launches that may run at the same time. More than these would count in the same places, and be slower
-// at worst.
+// Dealt in turn to launches as they are enqueued or captured. Two that run at the same time and count in the same place keep
+// no pace.
 constexpr std::uint32_t kCounters = 64;
 __device__ cuda::std::uint32_t steps_of_launches[kCounters];
 
@@ -22,17 +22,28 @@ struct Kernels {
     return type == DataType::Float16 ? wide::gemm_kernel<__half> : wide::gemm_kernel<__nv_bfloat16>;
   }
 
+  static Status find_counters(void** counters) {
+    HG_RETURN_IF_CUDA_ERROR(cudaGetSymbolAddress(counters, steps_of_launches));
+    return {};
+  }
+
+  /// Loads them onto the current GPU, which cannot be done while a stream is captured.
+  static Status load() {
+    void* counters = nullptr;
+    return find_counters(&counters);
+  }
+
   /// tiles: of which the first fill waves of so many clusters.
   static Status begin_steps(const TwoWidthTiles<Config>& tiles, int num_k_blocks, int clusters,
                             cudaStream_t stream, cuda::std::uint32_t** steps) {
     *steps = nullptr;
-    // What clusters are apart adds up. 8192³, of 1,280 blocks, reads from DRAM what it must, 10240³, of 2,560, does not (H200).
+    // What clusters are apart adds up. 8192³, of 1,280, reads from DRAM what it must, and 10240³, of 2,240, more (H200).
     constexpr std::int64_t kFewKBlocks = 2048;
     const std::int64_t waves = tiles.wide.num_tiles() / static_cast<std::uint32_t>(clusters);
     if (waves * num_k_blocks < kFewKBlocks) return {};
     static std::atomic<std::uint32_t> launches = 0;
     void* counters = nullptr;
-    HG_RETURN_IF_CUDA_ERROR(cudaGetSymbolAddress(&counters, steps_of_launches));
+    HG_RETURN_IF_ERROR(find_counters(&counters));
     *steps = static_cast<cuda::std::uint32_t*>(counters) + launches++ % kCounters;
     HG_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(*steps, 0, sizeof(**steps), stream));
     return {};

@@ -44,6 +44,7 @@ PINGPONG = "src/library/pingpong_gemm.cu"
 PINGPONG_GEMM = "src/library/pingpong_gemm.cuh"
 SKINNY = "src/library/skinny_gemm.cu"
 WIDE = "src/library/wide_gemm.cu"
+WIDE_GEMM = "src/library/wide_gemm.cuh"
 SKINNY_GEMM = "src/library/skinny_gemm.cuh"
 SUMS_EXCHANGE = "src/library/sums_exchange.cuh"
 
@@ -133,7 +134,7 @@ SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElem
 LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
 LIBRARY_DRAIN = "        smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
 LIBRARY_DRAIN_FROM = "    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};\n"
-PINGPONG_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
+TWO_WIDTH_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
 LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
 LIBRARY_SLICE = "  load(first, is_k_major ?"
 SUMS_WAIT_FOR_PEERS = """    while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(ptx::smem_addr(&peers_have_multiplied), 0)) {
@@ -511,7 +512,8 @@ MUTANTS = {
     "library_pingpong_hands_on_too_early": (PINGPONG, [
         (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
     "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
-    "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_DRAIN, "")]),
+    "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, TWO_WIDTH_DRAIN, "")]),
+    "library_wide_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),

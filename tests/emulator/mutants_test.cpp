@@ -294,6 +294,7 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
     {"library_pingpong_no_drain", {kEndNotOrdered}},
+    {"library_wide_no_drain", {kEndNotOrdered}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
@@ -374,6 +375,7 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_128x128_s6_c1x1_k8x2", {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow}, 8},
       {"wgmma_128x192_s5_c1x2", {.shape = {264, 776, 640}}, 2},
       {"wgmma_128x192_s5_c1x2", {.shape = {520, 776, 328}}, 2},
+      {"wgmma_256x192_s3_c1x2", {.shape = {136, 384, 328}}, 2},
       {"wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
       {"wgmma_32x64_s6_c1x1", {.shape = {7, 72, 200}}},
       {"wgmma_16x64_s7_c1x1", {.shape = {17, 72, 10 * 64}}},
@@ -504,8 +506,9 @@ TEST(LibraryMutantsControl, ThePlainKernelPasses) {
 TEST(LibraryMutantsControl, ClustersThatKeepPacePass) {
   const LibraryMutant library("library_pace_control");
   ASSERT_TRUE(library.loaded()) << dlerror();
-  // Two waves by three clusters, of which the second is not full; one that ends with narrow tiles; one cluster alone.
+  // Two full waves; a full one and one that is not; one that ends with narrow tiles; one cluster alone.
   for (const LibraryRun& run : {LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {520, 768, 328}}, 6},
+                                LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {520, 384, 200}}, 4},
                                 LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {264, 640, 200}}, 4},
                                 LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {264, 384, 328}}, 2}}) {
     for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
