@@ -6,9 +6,10 @@
 
 namespace hopper_gemm::library {
 
-/// The wide kernel's larger tile: the least bytes for a product. Where K is short its epilogue shows.
+/// The wide kernel's larger tile: the least bytes for a product. Its stages leave no room for what it stores, which goes
+/// through one of them.
 inline constexpr wgmma::Tile kWideTile = {
-    .block_m = 256, .block_n = 192, .stages = 3, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
+    .block_m = 256, .block_n = 192, .stages = 4, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
 /// Columns of the narrow tiles, which wider ones share a kernel with.
 inline constexpr int kNarrowN = 128;
 

@@ -87,9 +87,7 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
     return ctas >= kMostOfThem * static_cast<double>(active);
   }
-  // 128x8192x29568 took 123.5 us after 122.7.
-  constexpr double kManyUs = 100;
-  if (clusters > active || busy_us > kManyUs) return false;
+  if (clusters > active) return false;
   constexpr double kManyOfThem = 0.8;
   const bool is_short = busy_us < kFewUs;
   const bool has_room = 2 * clusters <= active;

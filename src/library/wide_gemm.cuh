@@ -1,6 +1,8 @@
 // The library's kernel for large products on sm_90: version 15 of the Hopper ladder, with its tiles of two widths, and
-// the stores of one half of a tile under the products of the other. That takes all registers, so that it computes what most
-// products are and no more: D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
+// the stores of one half of a tile under the products of the other; and with a fourth stage, in the place of the staging
+// buffers: a tile is stored through what its last K block has left of A. That takes all registers and all shared memory, so
+// that it computes what most products are and no more: D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of
+// whole 16-byte chunks.
 
 #pragma once
 
@@ -11,6 +13,7 @@
 #include <ptx/cluster.cuh>
 #include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
+#include <ptx/named_barrier.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
@@ -29,11 +32,17 @@
 namespace hopper_gemm::library::wide {
 
 struct Config : TwoWidthConfig<kWideTile> {
-  static constexpr int kMinKBlocks = 2;  // the first and the last of a tile
-  static constexpr int kBandM = 8;       // cluster tiles of a column that consecutive positions share
+  // At either end of a tile: its upper half multiplies all of these, then its lower half, so that one is stored under the
+  // other's products. The stages hold them and the one that the tile before is stored through.
+  static constexpr int kEndKBlocks = 2;
+  static_assert(kEndKBlocks < kNumStages);
+  static constexpr int kMinKBlocks = 2 * kEndKBlocks;
+  static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
   static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
   static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
-  static constexpr int kStoreBuffers = 2;
+  static constexpr int kStoreBuffers = kConsumerBlocks;
+  static_assert(kStoreN * kElemBytes == kLineBytes && kStoreM * kWarpgroupWarps == kWgmmaM,
+                "a warp's piece of D fits where its rows of a block's A were");
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer warp read it
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
 };
@@ -42,8 +51,6 @@ struct alignas(1024) SharedStorage {
   // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, K-major, 128B swizzle
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
-  unsigned char d[Config::kNumConsumerWarps][Config::kStoreBuffers]
-                 [Config::kStoreM * Config::kStoreN * Config::kElemBytes];
   Config::Pipeline pipeline;
   Config::TileQueue tile_queue;
 };
@@ -53,7 +60,14 @@ struct Pending {
   int row = 0;  // of the warp's first
   int column = 0;
   int block_n = 0;  // 0: there are none
+  int stage = 0;    // through which
 };
+
+/// The named barrier where a consumer's warps meet when they have stored a tile.
+__device__ __forceinline__ cuda::std::uint32_t stored_barrier(int consumer) {
+  constexpr cuda::std::uint32_t kFirstStoredBarrier = 1;
+  return kFirstStoredBarrier + static_cast<cuda::std::uint32_t>(consumer);
+}
 
 /// A consumer warp, and what it needs for its tiles of T.
 template <typename T>
@@ -64,8 +78,9 @@ struct Consumer {
   cuda::std::uint64_t first_desc_a;
   cuda::std::uint64_t first_desc_b;
   int num_k_blocks;
+  int number;  // of the warpgroup
   int thread;  // of the warpgroup
-  int warp;    // of the CTA
+  int warp;    // of the warpgroup
   int lane;
 
   __device__ __forceinline__ cuda::std::uint64_t desc_a(int stage, int block) const {
@@ -93,22 +108,36 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// Stores kStoreN columns of the warp's rows through a staging buffer. fragment: their accumulators.
-  __device__ __forceinline__ void store_piece(const float* fragment, int buffer, int row, int column) const {
+  /// Stores kStoreN columns of the warp's rows through its rows of A in a block of the stage, which all products have read.
+  /// fragment: their accumulators.
+  __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
+                                              int column) const {
+    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp * Config::kStoreM;
     store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
-        fragment, alpha, ptx::smem_addr(smem.d[warp][buffer]), tensor_map_d, row, column, lane);
+        fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * Config::kLineBytes), tensor_map_d, row,
+        column, lane);
   }
 
-  /// Stores what is pending of the lower block. The upper block's pieces have used the buffers before.
+  /// Stores what is pending of the lower block. The upper block's pieces have gone through the same rows in turn.
   __device__ __forceinline__ void store_pending(const float (&lower)[Config::WIDE_N / 2],
                                                 Pending pending) const {
-    const int first_buffer = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
+    const int first_block = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
 #pragma unroll
     for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
       if (piece * Config::kStoreN >= pending.block_n) continue;
-      store_piece(lower + piece * Config::kStoreN / 2, (first_buffer + piece) % Config::kStoreBuffers,
-                  pending.row, pending.column + piece * Config::kStoreN);
+      store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
+                  (first_block + piece) % Config::kStoreBuffers, pending.row,
+                  pending.column + piece * Config::kStoreN);
     }
+  }
+
+  /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be overtaken by what the
+  /// warps have written there: TMA has read that.
+  __device__ __forceinline__ void release_stored(Pending pending) const {
+    if (pending.block_n == 0) return;
+    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();
+    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);
+    smem.pipeline.consumer_release({.stage = pending.stage}, thread);
   }
 };
 
@@ -122,23 +151,36 @@ __device__ __forceinline__ void compute_tile(const Consumer<T>& self,
   using namespace ptx;
   static_assert(Config::kConsumerBlocks == 2);
   constexpr int kBlockPieces = kBlockN / Config::kStoreN;
+  constexpr int kEnds = Config::kEndKBlocks;
   // A tile of other columns defines other registers, and ptxas would wait before it lets them be stored.
-  constexpr bool kStoresUnderFirstBlock = kBlockN == Config::WIDE_N;
+  constexpr bool kStoresUnderFirstBlocks = kBlockN == Config::WIDE_N;
   auto& upper = reinterpret_cast<float(&)[kBlockN / 2]>(accum[0]);
   auto& lower = reinterpret_cast<float(&)[kBlockN / 2]>(accum[1]);
   Config::Pipeline& pipeline = self.smem.pipeline;
+  Config::Pipeline::State ends[kEnds];
 
-  if constexpr (!kStoresUnderFirstBlock) self.store_pending(accum[1], pending);
-  pipeline.consumer_wait(state);
+  if constexpr (!kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
   wgmma_fence_operand(upper);
-  self.template multiply<kBlockN>(upper, state.stage, 0, false);
-  if constexpr (kStoresUnderFirstBlock) self.store_pending(accum[1], pending);
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) {
+    ends[i] = state;
+    pipeline.consumer_wait(state);
+    self.template multiply<kBlockN>(upper, state.stage, 0, i != 0);
+    state.advance();
+  }
+  if constexpr (kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
   wgmma_fence_operand(lower);
-  self.template multiply<kBlockN>(lower, state.stage, 1, false);
-  Config::Pipeline::State previous = state;
-  state.advance();
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) {
+    self.template multiply<kBlockN>(lower, ends[i].stage, 1, i != 0);
+    if (i == 0) self.release_stored(pending);
+  }
+  wgmma_wait_group<1>();
+#pragma unroll
+  for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
+  Config::Pipeline::State previous = ends[kEnds - 1];
 
-  for (int k_block = 1; k_block < self.num_k_blocks - 1; ++k_block) {
+  for (int k_block = kEnds; k_block < self.num_k_blocks - kEnds; ++k_block) {
     const auto stage_desc_upper = self.desc_a(state.stage, 0);
     const auto stage_desc_lower = self.desc_a(state.stage, 1);
     const auto stage_desc_b = self.desc_b(state.stage);
@@ -160,27 +202,34 @@ __device__ __forceinline__ void compute_tile(const Consumer<T>& self,
     state.advance();
   }
 
-  pipeline.consumer_wait(state);
-  self.template multiply<kBlockN>(upper, state.stage, 0, true);
-  wgmma_wait_group<1>();
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) {
+    ends[i] = state;
+    pipeline.consumer_wait(state);
+    self.template multiply<kBlockN>(upper, state.stage, 0, true);
+    state.advance();
+  }
+  wgmma_wait_group<kEnds>();
   pipeline.consumer_release(previous, self.thread);
-  self.template multiply<kBlockN>(lower, state.stage, 1, true);
-  wgmma_wait_group<1>();
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) self.template multiply<kBlockN>(lower, ends[i].stage, 1, true);
+  wgmma_wait_group<kEnds>();
   wgmma_fence_operand(upper);
-  const int row = first_row + self.warp % Config::kWarpgroupWarps * Config::kStoreM;
+  const int row = first_row + self.warp * Config::kStoreM;
+  const int stage = ends[kEnds - 1].stage;
 #pragma unroll
   for (int piece = 0; piece < kBlockPieces; ++piece) {
-    self.store_piece(upper + piece * Config::kStoreN / 2, piece % Config::kStoreBuffers, row,
+    self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, row,
                      first_column + piece * Config::kStoreN);
     if (piece == 0) {
-      // The lower block's last products took about as long as this piece.
+      // The next piece goes where the lower block's A is.
       wgmma_wait_group<0>();
-      pipeline.consumer_release(state, self.thread);
-      state.advance();
+#pragma unroll
+      for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
     }
   }
   wgmma_fence_operand(lower);
-  pending = {row + Config::kWgmmaM, first_column, kBlockN};
+  pending = {row + Config::kWgmmaM, first_column, kBlockN, stage};
 }
 
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows.
@@ -250,7 +299,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
-    const int warp = thread / kWarpThreads;
     const int lane = thread % kWarpThreads;
     const Consumer<T> self = {
         .smem = smem,
@@ -260,8 +308,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
             smem_addr(smem.a[0] + consumer * Config::kConsumerM * Config::kLineBytes).value),
         .first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value),
         .num_k_blocks = params.num_k_blocks,
+        .number = consumer,
         .thread = thread % kWarpgroupThreads,
-        .warp = warp,
+        .warp = thread / kWarpThreads % Config::kWarpgroupWarps,
         .lane = lane};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     Pending pending;
@@ -278,8 +327,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
     }
     self.store_pending(accum[1], pending);
-    // Shared memory must outlive the copies that read it.
-    if (lane == 0) cp_async_bulk_wait_group_read<0>();
+    // The producers wait for this stage, too, and shared memory must outlive the copies that read it.
+    self.release_stored(pending);
   }
 }
 

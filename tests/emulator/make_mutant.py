@@ -134,6 +134,8 @@ SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElem
 LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
 LIBRARY_DRAIN = "        smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
 LIBRARY_DRAIN_FROM = "    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};\n"
+WIDE_STORED = "    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();\n"
+WIDE_ALL_STORED = "    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);\n"
 TWO_WIDTH_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
 LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
 LIBRARY_SLICE = "  load(first, is_k_major ?"
@@ -460,7 +462,7 @@ MUTANTS = {
 
     # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
     "library_control": (LIBRARY, []),
-    "library_pace_control": (WIDE, [(WIDE, "kFewKBlocks = 2048;", "kFewKBlocks = 0;")]),
+    "library_pace_control": (WIDE, [(WIDE, "kFewKBlocks = 1024;", "kFewKBlocks = 0;")]),
     "library_no_mbarrier_init_fence": (LIBRARY, [(WGMMA_GEMM, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
         (WGMMA_GEMM, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
@@ -514,6 +516,10 @@ MUTANTS = {
     "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_wide_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
+    "library_wide_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
+    "library_wide_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
+    "library_wide_stored_through_rows_in_use": (WIDE, [
+        (WIDE_GEMM, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),

@@ -32,6 +32,7 @@ struct Mutant {
 void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
 
 // What several mistakes show as.
+constexpr char kEndsWhileStored[] = "ends while [0-9]+ TMA stores may still read its shared memory";
 constexpr char kWrong[] = "wrong product at";
 constexpr char kWroteOutside[] = "wrote outside of D at";
 constexpr char kNeverWritten[] = "reads shared memory at .* that nobody has written";
@@ -160,8 +161,8 @@ const Mutant kMutants[] = {
       "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
     {"syncwarp_of_one_lane", {"the warp has diverged: (__syncwarp|stmatrix).* here, (__syncwarp|stmatrix)"}},
     {"stores_never_committed", {kStoredTooEarly}},
-    {"exit_before_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
-    {"another_lane_waits_for_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
+    {"exit_before_the_stores", {kEndsWhileStored}},
+    {"another_lane_waits_for_the_stores", {kEndsWhileStored}},
     {"staging_not_swizzled", {kWrong}},
     {"staging_misaligned", {"a TMA store at shared address .* not 1024-byte aligned"}},
     {"store_at_a_negative_row", {"a TMA store to the negative coordinate -1"}},
@@ -262,6 +263,11 @@ constexpr char kSumsOverStages[] =
 constexpr char kSumsInEachOthersPlace[] =
     "an st.async overwrites shared memory at .* that an st.async of .* (is still filling|has filled, and the "
     "thread has not waited for its mbarrier)";
+constexpr char kStageNotStored[] =
+    "TMA overwrites shared memory at .* that (a TMA store|thread [0-9]+ of .* has written, and no barrier "
+    "orders)";
+constexpr char kStagedOverOperands[] =
+    "a thread writes shared memory at .* that an unfinished wgmma may still read";
 
 const Mutant kLibraryMutants[] = {
     {"library_no_mbarrier_init_fence", {kInitNotFenced}},
@@ -271,7 +277,7 @@ const Mutant kLibraryMutants[] = {
     {"library_multicast_to_another_row", {kWrongSum}},
     {"library_no_proxy_fence", {kWriteNotFenced}},
     {"library_staging_not_waited_for", {kStoredTooEarly}},
-    {"library_exit_before_the_stores", {"ends while [0-9]+ TMA stores may still read its shared memory"}},
+    {"library_exit_before_the_stores", {kEndsWhileStored}},
     {"library_store_over_the_last_chunk", {"wrote outside of D"}},
     {"library_no_drain", {kEndNotOrdered}},
     {"library_drain_from_the_last_stage", {kInitNotOrdered}},
@@ -295,6 +301,9 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
     {"library_pingpong_no_drain", {kEndNotOrdered}},
     {"library_wide_no_drain", {kEndNotOrdered}},
+    {"library_wide_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
+    {"library_wide_stage_stored_by_one_warp", {kStageNotStored}},
+    {"library_wide_stored_through_rows_in_use", {kStagedOverOperands}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
@@ -375,7 +384,8 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_128x128_s6_c1x1_k8x2", {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow}, 8},
       {"wgmma_128x192_s5_c1x2", {.shape = {264, 776, 640}}, 2},
       {"wgmma_128x192_s5_c1x2", {.shape = {520, 776, 328}}, 2},
-      {"wgmma_256x192_s3_c1x2", {.shape = {136, 384, 328}}, 2},
+      {"wgmma_256x192_s4_c1x2", {.shape = {136, 384, 328}}, 2},
+      {"wgmma_256x192_s4_c1x2", {.shape = {264, 640, 520}}, 2},
       {"wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
       {"wgmma_32x64_s6_c1x1", {.shape = {7, 72, 200}}},
       {"wgmma_16x64_s7_c1x1", {.shape = {17, 72, 10 * 64}}},
@@ -507,10 +517,10 @@ TEST(LibraryMutantsControl, ClustersThatKeepPacePass) {
   const LibraryMutant library("library_pace_control");
   ASSERT_TRUE(library.loaded()) << dlerror();
   // Two full waves; a full one and one that is not; one that ends with narrow tiles; one cluster alone.
-  for (const LibraryRun& run : {LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {520, 768, 328}}, 6},
-                                LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {520, 384, 200}}, 4},
-                                LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {264, 640, 200}}, 4},
-                                LibraryRun{"wgmma_256x192_s3_c1x2", {.shape = {264, 384, 328}}, 2}}) {
+  for (const LibraryRun& run : {LibraryRun{"wgmma_256x192_s4_c1x2", {.shape = {520, 768, 328}}, 6},
+                                LibraryRun{"wgmma_256x192_s4_c1x2", {.shape = {520, 384, 200}}, 4},
+                                LibraryRun{"wgmma_256x192_s4_c1x2", {.shape = {264, 640, 200}}, 4},
+                                LibraryRun{"wgmma_256x192_s4_c1x2", {.shape = {264, 384, 328}}, 2}}) {
     for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
       ASSERT_EQ(library.fault(seed, run), "") << test_name(run.problem) << ", seed " << seed;
     }

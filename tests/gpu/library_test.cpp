@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
 // Clusters that keep pace, and then have narrow tiles or none.
 TEST(LibraryLargeShapesOfWaves, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
-  expect_verified_plan("wgmma_256x192_s3_c1x2", {.shape = {6200, 8200, 33000}});
+  expect_verified_plan("wgmma_256x192_s4_c1x2", {.shape = {6200, 8200, 33000}});
 }
 
 // Two replays of one graph count their steps in the same place, and few clusters of one run beside all of the other.
@@ -317,7 +317,7 @@ TEST(LibraryLargeShapesOfWaves, GiveTheSameFromGraphsAtTheSameTime) {
   gemm.k = kShape.k;
   gemm.b.order = Layout::ColumnMajor;
   GemmPlan plan;
-  const Status created = plan.create(gemm, options_of("wgmma_256x192_s3_c1x2"));
+  const Status created = plan.create(gemm, options_of("wgmma_256x192_s4_c1x2"));
   ASSERT_TRUE(created.ok()) << created.message();
   DeviceBuffer<std::uint16_t> a;
   DeviceBuffer<std::uint16_t> b;
@@ -581,7 +581,7 @@ INSTANTIATE_TEST_SUITE_P(
                         Link{"wgmma_64x128_s8_c1x1_k4", 64, Layout::ColumnMajor},
                         Link{"wgmma_64x128_s8_c2x1", 128, Layout::ColumnMajor, Activation::None},
                         Link{"wgmma_128x192_s5_c1x2", 1032, Layout::ColumnMajor, Activation::None},
-                        Link{"wgmma_256x192_s3_c1x2", 1032, Layout::ColumnMajor, Activation::None}),
+                        Link{"wgmma_256x192_s4_c1x2", 1032, Layout::ColumnMajor, Activation::None}),
         testing::Bool()),
     [](const auto& param) {
       const Link& link = std::get<Link>(param.param);
