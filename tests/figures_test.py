@@ -202,6 +202,21 @@ class FiguresTest(unittest.TestCase):
         figures = self.of_ladder(profile.HOPPER)
         self.assertEqual(unknown_figures(text.partition("## Limits")[0], figures, CITED), [])
 
+    def test_page_of_the_library(self):
+        text = prose((ROOT / "docs" / "library.md").read_text(encoding="utf-8"))
+        self.assertEqual(unknown_figures(text, self.of_files("library.csv"), CITED), [])
+
+    def test_table_of_the_librarys_kernels(self):
+        text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+        percents = {(row["m"], row["n"], row["k"], row["config"]): float(row["percent_of_cublas"])
+                    for row in read_rows(RECORDS / "library.csv")
+                    if (row["version"], row["mode"]) == ("best", "burst")}
+        rows = re.findall(r"\| (\d+)x(\d+)x(\d+) \| `(\w+)` \| (.*) \|$", text, re.MULTILINE)
+        self.assertEqual(len(rows), 9)
+        for *problem, percent in rows:
+            with self.subTest(problem):
+                self.assertEqual(percent, f"{percents[tuple(problem)]:.1f} %")
+
     @staticmethod
     def means_of_suites():
         """Of library.csv: the squares from 1024³, and what is no square."""
