@@ -99,9 +99,9 @@ HG_PTX_INLINE void mbarrier_arrive_cluster(ClusterAddr bar, uint32_t count) {
 /// mbarrier.arrive.relaxed.cluster.shared::cluster.b64 — arrive once on a barrier of any CTA of the cluster, publishing nothing.
 /// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.arrive" #parallel-synchronization-and-communication-instructions-mbarrier-arrive; ISA 8.6, sm_90.
 /// bar: from mapa, 8-byte aligned. Threads: any, no convergence needed. Orders: nothing, which is enough to hand back
-/// a stage that only wgmma has read: after wgmma_wait_group those reads are over, not merely ordered. Where a release is
-/// not needed this is worth much: release.cluster costs MEMBAR.ALL.GPU, which in the main loop of a GEMM takes a good
-/// part of its speed.
+/// a stage that wgmma or a TMA store has read: after wgmma_wait_group or cp_async_bulk_wait_group_read those reads are
+/// over, not merely ordered. Where a release is not needed this is worth much: release.cluster costs MEMBAR.ALL.GPU,
+/// which in the main loop of a GEMM takes a good part of its speed.
 /// .relaxed needs ISA 8.6 (CUDA 12.7); before that .release.cta is emitted, the same machine instruction.
 HG_PTX_INLINE void mbarrier_arrive_relaxed_cluster(ClusterAddr bar) {
   HG_PTX_SM_90(mbarrier_arrive_relaxed_cluster,

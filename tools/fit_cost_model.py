@@ -48,6 +48,7 @@ RESERVED_BYTES = 2 * 1024
 MOST_SKINNY_TILES = 2
 # can_overlap() there
 FEW_US = 15
+MANY_US = 100
 MOST_OF_THEM = 0.95
 MANY_OF_THEM = 0.8
 BLOCK_K = 64
@@ -118,9 +119,12 @@ def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
         return ctas >= MOST_OF_THEM * active
     if clusters > active:
         return False
+    takes_long = busy_us > MANY_US
     is_short = busy_us < FEW_US
     has_room = 2 * clusters <= active
     leaves_none = clusters >= MANY_OF_THEM * active
+    if takes_long:
+        return size == 2 and leaves_none and not shares_an_sm
     if shares_an_sm:
         return has_room or (size > 2 and is_short and leaves_none)
     return leaves_none or (is_short if size == 2 else has_room)

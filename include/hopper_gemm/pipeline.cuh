@@ -75,10 +75,10 @@ struct Pipeline {
     watched_wait(full(state.stage), state.phase, "consumer", state.stage);
   }
 
-  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be
-  /// complete: a group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited
-  /// speaks for all four warps. Complete reads need no ordering, so across the cluster the arrival and the
-  /// producer's wait are relaxed. Threads: the whole consumer warpgroup; `thread` counts from its first.
+  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be complete: a
+  /// group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited speaks for all four warps.
+  /// Complete reads need no ordering, nor what threads wrote and TMA has read since, so across the cluster the arrival and
+  /// the producer's wait are relaxed. Threads: the whole consumer warpgroup; `thread` counts from its first.
   __device__ __forceinline__ void consumer_release(State state, int thread) {
     if constexpr (kClusterSize == 1) {
       if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));

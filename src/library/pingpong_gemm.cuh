@@ -33,7 +33,6 @@ namespace hopper_gemm::library::pingpong {
 template <wgmma::Tile kTile>
 struct Config : TwoWidthConfig<kTile> {
   using Base = TwoWidthConfig<kTile>;
-  static constexpr int kMinKBlocks = 1;
   static constexpr int kBandM = 16;  // cluster tiles of a column that consecutive positions share
   static constexpr int kConsumerBlocks = Base::BLOCK_M / Base::kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products

@@ -28,6 +28,7 @@ struct TwoWidthConfig {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
+  static constexpr int kMinKBlocks = min_k_blocks(kTile);
   static constexpr int kNumStages = kTile.stages;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
   static constexpr int kClusterN = kTile.cluster_n;  // CTAs of a cluster, side by side

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "column_split.hpp"
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
@@ -30,6 +31,11 @@ inline constexpr std::array kPingpongTiles = {
 
 constexpr bool is_pingpong(const wgmma::Tile& tile) {
   return std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile) != kPingpongTiles.end();
+}
+
+/// Of 64, that a tile of these kernels is multiplied by.
+constexpr int k_blocks_of_two_widths(const wgmma::Tile& tile, int k) {
+  return std::max(min_k_blocks(tile), ceil_div(k, 64));
 }
 
 /// What their clusters, of two CTAs side by side, compute at a time; nothing for a tile of the wgmma kernel.

@@ -332,7 +332,7 @@ class PreparedTwoWidths final : public PreparedGemm {
         config_(name_of(choice)),
         reason_(std::move(reason)),
         columns_(split_columns(problem.args.shape, *two_widths_of(choice.tile),
-                               ceil_div(problem.args.shape.k, kBlockK),
+                               k_blocks_of_two_widths(choice.tile, problem.args.shape.k),
                                std::min(active_clusters(device, choice), ClusterPositions::kMaxClusters))),
         positions_(positions_by_gpc(known_cluster_placement(), columns_.workers)) {}
 

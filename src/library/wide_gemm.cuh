@@ -32,11 +32,8 @@
 namespace hopper_gemm::library::wide {
 
 struct Config : TwoWidthConfig<kWideTile> {
-  // At either end of a tile: its upper half multiplies all of these, then its lower half, so that one is stored under the
-  // other's products. The stages hold them and the one that the tile before is stored through.
-  static constexpr int kEndKBlocks = 2;
-  static_assert(kEndKBlocks < kNumStages);
-  static constexpr int kMinKBlocks = 2 * kEndKBlocks;
+  static constexpr int kEndKBlocks = kWideEndKBlocks;
+  static_assert(kEndKBlocks < kNumStages, "one more is what the tile before is stored through");
   static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
   static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
   static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
@@ -108,8 +105,8 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// Stores kStoreN columns of the warp's rows through its rows of A in a block of the stage, which all products have read.
-  /// fragment: their accumulators.
+  /// Stores kStoreN columns of the warp's rows through its rows of A in a block of the stage: the block's products must be
+  /// done. fragment: their accumulators.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
                                               int column) const {
     const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp * Config::kStoreM;

@@ -134,6 +134,8 @@ SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElem
 LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
 LIBRARY_DRAIN = "        smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
 LIBRARY_DRAIN_FROM = "    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};\n"
+WIDE_UPPER_DONE = "  wgmma_wait_group<kEnds>();\n  wgmma_fence_operand(upper);\n"
+WIDE_LOWER_BEGUN = "  wgmma_wait_group<1>();\n#pragma unroll\n"
 WIDE_STORED = "    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();\n"
 WIDE_ALL_STORED = "    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);\n"
 TWO_WIDTH_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
@@ -518,6 +520,15 @@ MUTANTS = {
     "library_wide_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_wide_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
     "library_wide_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
+    "library_wide_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "      wgmma_wait_group<0>();\n", "")]),
+    "library_wide_upper_block_stored_in_flight": (WIDE, [
+        (WIDE_GEMM, WIDE_UPPER_DONE, WIDE_UPPER_DONE.replace("<kEnds>", "<kEnds + 1>"))]),
+    "library_wide_stage_released_in_use": (WIDE, [
+        (WIDE_GEMM, "  wgmma_wait_group<kEnds>();\n  pipeline", "  wgmma_wait_group<kEnds + 1>();\n  pipeline")]),
+    "library_wide_first_stage_released_in_use": (WIDE, [
+        (WIDE_GEMM, WIDE_LOWER_BEGUN, WIDE_LOWER_BEGUN.replace("<1>", "<kEnds>"))]),
+    "library_wide_piece_over_the_one_before": (WIDE, [
+        (WIDE_GEMM, "pending.block_n / Config::kStoreN % Config::kStoreBuffers", "0")]),
     "library_wide_stored_through_rows_in_use": (WIDE, [
         (WIDE_GEMM, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
