@@ -17,9 +17,10 @@
 
 namespace hopper_gemm::library {
 
-/// What their configurations have in common. kTile: of a CTA, a wide one.
-template <wgmma::Tile kTile>
+/// What their configurations have in common. kWide: the tile of a CTA, a wide one.
+template <wgmma::Tile kWide>
 struct TwoWidthConfig {
+  static constexpr wgmma::Tile kTile = kWide;
   static_assert(kTile.cluster_m == 1 && kTile.cluster_n == 2 && kTile.consumers == 2);
   static constexpr int BLOCK_M = kTile.block_m;
   static constexpr int WIDE_N = kTile.block_n;
@@ -28,7 +29,6 @@ struct TwoWidthConfig {
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  static constexpr int kMinKBlocks = min_k_blocks(kTile);
   static constexpr int kNumStages = kTile.stages;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
   static constexpr int kClusterN = kTile.cluster_n;  // CTAs of a cluster, side by side

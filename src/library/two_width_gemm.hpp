@@ -33,9 +33,10 @@ constexpr bool is_pingpong(const wgmma::Tile& tile) {
   return std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile) != kPingpongTiles.end();
 }
 
-/// Of 64, that a tile of these kernels is multiplied by.
+/// Of 64, that a tile of these kernels is multiplied by: the wide kernel's at least by those of both ends, zeros beyond K.
 constexpr int k_blocks_of_two_widths(const wgmma::Tile& tile, int k) {
-  return std::max(min_k_blocks(tile), ceil_div(k, 64));
+  const int least = tile == kWideTile ? 2 * kWideEndKBlocks : 1;
+  return std::max(least, ceil_div(k, 64));
 }
 
 /// What their clusters, of two CTAs side by side, compute at a time; nothing for a tile of the wgmma kernel.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/launch.hpp"
 #include "library/two_width_gemm.cuh"
 #include "library/two_width_gemm.hpp"
@@ -32,7 +30,7 @@ struct TwoWidthLauncher {
     TwoWidthParams<Config> params;
     params.tiles = {{rows, columns.wide_columns}, {rows, columns.narrow_columns}};
     // TMA fills in zeros beyond K.
-    params.num_k_blocks = std::max(Config::kMinKBlocks, ceil_div(shape.k, Config::BLOCK_K));
+    params.num_k_blocks = k_blocks_of_two_widths(Config::kTile, shape.k);
     params.alpha = alpha;
     HG_RETURN_IF_ERROR(
         Kernels::begin_steps(params.tiles, params.num_k_blocks, columns.workers, stream, &params.steps));

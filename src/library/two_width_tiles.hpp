@@ -13,8 +13,6 @@ inline constexpr wgmma::Tile kWideTile = {
 /// At either end of a tile the wide kernel's upper half multiplies so many K blocks, then its lower half, so that one is
 /// stored under the other's products.
 inline constexpr int kWideEndKBlocks = 2;
-/// What a tile is multiplied by at least, whatever K: with zeros beyond it.
-constexpr int min_k_blocks(const wgmma::Tile& tile) { return tile == kWideTile ? 2 * kWideEndKBlocks : 1; }
 /// Columns of the narrow tiles, which wider ones share a kernel with.
 inline constexpr int kNarrowN = 128;
 

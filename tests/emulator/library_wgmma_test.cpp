@@ -446,11 +446,12 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   // Those that share SMs: short, long.
   EXPECT_TRUE(overlaps({16, 4096, 512}, tile(16, 64, 7, 1)));
   EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
-  // Clusters of two that fill SMs: short, many, few, long, several tiles each.
+  // Clusters of two that fill SMs: short, many, few, many that take long, few, several tiles each.
   EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));
   EXPECT_FALSE(overlaps({64, 60 * 128, 8192}, tile(64, 64, 12, 2)));
-  EXPECT_FALSE(overlaps({64, 120 * 128, 65536}, tile(64, 64, 12, 2)));
+  EXPECT_TRUE(overlaps({64, 120 * 128, 65536}, tile(64, 64, 12, 2)));
+  EXPECT_FALSE(overlaps({64, 60 * 128, 65536}, tile(64, 64, 12, 2)));
   EXPECT_FALSE(overlaps({64, 240 * 128, 128}, tile(64, 64, 12, 2)));
   // Those that share SMs, with room beside them or without.
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 2)));
@@ -460,6 +461,7 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 20, 1, 3)));
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 20, 1, 3)));
   EXPECT_TRUE(overlaps({1, 120 * 64, 4096}, tile(16, 64, 20, 1, 3)));
+  EXPECT_FALSE(overlaps({1, 120 * 64, 262144}, tile(16, 64, 20, 1, 3)));
   EXPECT_FALSE(overlaps({1, 133 * 64, 4096}, tile(16, 64, 20, 1, 3)));
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 3)));
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 3)));
