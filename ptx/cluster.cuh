@@ -19,8 +19,9 @@ HG_PTX_INLINE void barrier_cluster_arrive() {
 /// barrier.cluster.arrive.relaxed — arrive at the cluster barrier without waiting and without publishing anything.
 /// PTX ISA "Parallel Synchronization and Communication Instructions: barrier.cluster" #parallel-synchronization-and-communication-instructions-barrier-cluster; ISA 8.0, sm_90.
 /// Threads: as barrier_cluster_arrive. Orders: nothing. Enough after fence_mbarrier_init_release_cluster, and
-/// where only "every peer got here" matters. Before exit it is not, where a relaxed arrival or a store of this thread at
-/// a peer may still be on its way: those are ordered by a release, or by the peer's wait for them.
+/// where only "every peer got here" matters. Before exit it is not, where a relaxed arrival or a store of
+/// this thread at a peer may still be on its way: those are ordered by a release, or by the peer's wait for
+/// them.
 HG_PTX_INLINE void barrier_cluster_arrive_relaxed() {
   HG_PTX_SM_90(barrier_cluster_arrive_relaxed, asm volatile("barrier.cluster.arrive.relaxed;"
                                                             :
@@ -63,11 +64,12 @@ HG_PTX_INLINE uint32_t getctarank(ClusterAddr address) {
 
 /// st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 — store 16 bytes in the shared memory of any CTA of the cluster and tell its mbarrier.
 /// PTX ISA "Data Movement and Conversion Instructions: st.async" #data-movement-and-conversion-instructions-st-async; ISA 8.1, sm_90.
-/// dst: from mapa, 16-byte aligned. bar: from mapa, 8-byte aligned, of the same CTA as dst: its phase completes when all announced bytes
-/// have come, 16 of them by this. Threads: any, no convergence needed; each stores its own. Orders: nothing at issue; the bytes
-/// are readable for who waits on the barrier with mbarrier_try_wait_parity_cluster. Without any fence, where a
-/// release.cluster would cost MEMBAR.ALL.GPU. What was at dst must be over: a reader of the peer's says so by an arrival
-/// that this thread waits for. The owning CTA must be running until its wait is over.
+/// dst: from mapa, 16-byte aligned. bar: from mapa, 8-byte aligned, of the same CTA as dst: its phase
+/// completes when all announced bytes have come, 16 of them by this. Threads: any, no convergence needed;
+/// each stores its own. Orders: nothing at issue; the bytes are readable for who waits on the barrier with
+/// mbarrier_try_wait_parity_cluster. Without any fence, where a release.cluster would cost MEMBAR.ALL.GPU.
+/// What was at dst must be over: a reader of the peer's says so by an arrival that this thread waits for. The
+/// owning CTA must be running until its wait is over.
 HG_PTX_INLINE void st_async(ClusterAddr dst, const float (&values)[4], ClusterAddr bar) {
   HG_PTX_SM_90(
       st_async,

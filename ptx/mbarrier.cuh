@@ -263,10 +263,10 @@ HG_PTX_INLINE bool mbarrier_try_wait_parity_cluster(SmemAddr bar, uint32_t parit
 
 /// mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 — the same wait, acquiring nothing.
 /// PTX ISA "Parallel Synchronization and Communication Instructions: mbarrier.test_wait / mbarrier.try_wait" #parallel-synchronization-and-communication-instructions-mbarrier-test-wait-try-wait; ISA 8.6, sm_90.
-/// bar, parity: as above. Threads: any, no convergence needed. Orders: nothing: for a producer that reads nothing of what
-/// the arriving threads wrote, and only starts a TMA copy into what they have finished reading. acquire.cluster costs
-/// CCTL.IVALL, which empties the L1 cache. .relaxed needs ISA 8.6 (CUDA 12.7); before that .acquire.cta is emitted, the
-/// same machine instruction.
+/// bar, parity: as above. Threads: any, no convergence needed. Orders: nothing: for a producer that reads
+/// nothing of what the arriving threads wrote, and only starts a TMA copy into what they have finished
+/// reading. acquire.cluster costs CCTL.IVALL, which empties the L1 cache. .relaxed needs ISA 8.6 (CUDA 12.7);
+/// before that .acquire.cta is emitted, the same machine instruction.
 HG_PTX_INLINE bool mbarrier_try_wait_parity_relaxed_cluster(SmemAddr bar, uint32_t parity) {
   uint32_t complete = 0;
   HG_PTX_SM_90(mbarrier_try_wait_parity_relaxed_cluster,

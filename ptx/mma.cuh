@@ -1,9 +1,10 @@
 // mma: a warp multiplies matrices that its lanes hold in registers, the tensor core instruction of sm_80 that later
 // architectures still have. Operands usually come from ldmatrix (ldmatrix.cuh), whose matrices are laid out for it.
 //
-// asm volatile, yet no "memory": the instruction touches registers only, and a clobber would keep loads and stores of
-// shared memory from moving past it. volatile because it is .sync.aligned: an mma whose accumulators only a branch reads
-// must not sink into the branch, where lanes may be missing. It costs nothing: ptxas, which schedules, does not see it.
+// asm volatile, yet no "memory": the instruction touches registers only, and a clobber would keep loads and
+// stores of shared memory from moving past it. volatile because it is .sync.aligned: an mma whose
+// accumulators only a branch reads must not sink into the branch, where lanes may be missing. It costs
+// nothing: ptxas, which schedules, does not see it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -26,9 +27,9 @@ namespace ptx {
 ///   accum[0] = D[r][c]          accum[1] = D[r][c+1]          accum[2] = D[r+8][c]      accum[3] = D[r+8][c+1]
 ///   a[0] = A[r][c], A[r][c+1]   a[1] = A[r+8][c], A[r+8][c+1]   a[2], a[3] = the same at columns c+8, c+9
 ///   b[0] = B[c][r], B[c+1][r]   b[1] = B[c+8][r], B[c+9][r]
-/// ldmatrix x4 of A with K contiguous gives a in this order, ldmatrix x2 of B's columns with K contiguous gives b. row and
-/// col name that order, of registers: nothing is transposed. Threads: the whole warp, converged. Orders: nothing: registers
-/// only, and the result is there at once, unlike wgmma's.
+/// ldmatrix x4 of A with K contiguous gives a in this order, ldmatrix x2 of B's columns with K contiguous
+/// gives b. row and col name that order, of registers: nothing is transposed. Threads: the whole warp,
+/// converged. Orders: nothing: registers only, and the result is there at once, unlike wgmma's.
 template <typename T>
 HG_PTX_INLINE void mma_m16n8k16(float (&accum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   static_assert(cuda::std::is_same_v<T, __nv_bfloat16> || cuda::std::is_same_v<T, __half>,

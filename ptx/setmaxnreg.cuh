@@ -10,9 +10,9 @@ namespace ptx {
 /// PTX ISA "Miscellaneous Instructions: setmaxnreg" #miscellaneous-instructions-setmaxnreg; ISA 8.0, sm_90a.
 /// kRegisters: registers a thread, 24 to 256, multiple of 8, at least what the warpgroup has. Threads: all
 /// warps of the warpgroup, converged, with the same value; some barrier must lie between two uses by one
-/// warpgroup. Orders: nothing; the new registers hold garbage. The pool is what the CTA got at launch: unless the others have given up enough
-/// with setmaxnreg_dec, it waits for ever. ptxas ignores it, with a warning only (C7508), if the kernel's
-/// register count at entry is not fixed by __launch_bounds__ or maxnreg.
+/// warpgroup. Orders: nothing; the new registers hold garbage. The pool is what the CTA got at launch: unless
+/// the others have given up enough with setmaxnreg_dec, it waits for ever. ptxas ignores it, with a warning
+/// only (C7508), if the kernel's register count at entry is not fixed by __launch_bounds__ or maxnreg.
 template <int kRegisters>
 HG_PTX_INLINE void setmaxnreg_inc() {
   static_assert(kRegisters % 8 == 0, "setmaxnreg: the register count is a multiple of 8");

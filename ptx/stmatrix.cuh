@@ -10,10 +10,10 @@ namespace ptx {
 
 /// stmatrix.sync.aligned.m8n8.x1.shared.b16 — store one 8x8 matrix of 16-bit elements.
 /// PTX ISA "Warp Level Matrix Instructions: stmatrix" #warp-level-matrix-instructions-stmatrix; ISA 7.8, sm_90.
-/// row: 16-byte aligned; lane i gives the address of row i, for i below 8; the others' are not used. matrix: lane t holds
-/// elements 2 * (t % 4) and the next of row t / 4, the lower one in the lower half. Threads: the whole warp, converged.
-/// Orders: as other generic stores; fence_proxy_async_shared_cta() before TMA reads the result. Rows that lie in
-/// different banks are stored in one cycle.
+/// row: 16-byte aligned; lane i gives the address of row i, for i below 8; the others' are not used. matrix:
+/// lane t holds elements 2 * (t % 4) and the next of row t / 4, the lower one in the lower half. Threads: the
+/// whole warp, converged. Orders: as other generic stores; fence_proxy_async_shared_cta() before TMA reads
+/// the result. Rows that lie in different banks are stored in one cycle.
 HG_PTX_INLINE void stmatrix(SmemAddr row, const uint32_t (&matrix)[1]) {
   HG_PTX_SM_90(stmatrix_x1, asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
                                          :

@@ -107,10 +107,10 @@ HG_PTX_INLINE void cp_async_bulk_tensor_g2s_multicast(SmemAddr dst, const void* 
 /// PTX ISA "Data Movement and Conversion Instructions: cp.async.bulk.tensor" #data-movement-and-conversion-instructions-cp-async-bulk-tensor; ISA 8.0, sm_90.
 /// src: 128-byte aligned (1024 under 128B swizzle). tensor_map: generic address, 64-byte aligned, a
 /// __grid_constant__ parameter. coords: elements, fastest first. What lies outside the tensor is not written,
-/// save for the rest of a row's last 16-byte chunk (seen on an H200; the manual does not say): a row length that
-/// is no multiple of 16 bytes makes TMA write behind the row. Threads: one; the same one commits and waits, for
-/// bulk groups bind the issuing thread only. Orders: nothing. Threads that wrote src each need fence_proxy_async_shared_cta() and then a barrier with the
-/// issuer.
+/// save for the rest of a row's last 16-byte chunk (seen on an H200; the manual does not say): a row length
+/// that is no multiple of 16 bytes makes TMA write behind the row. Threads: one; the same one commits and
+/// waits, for bulk groups bind the issuing thread only. Orders: nothing. Threads that wrote src each need
+/// fence_proxy_async_shared_cta() and then a barrier with the issuer.
 template <int kDims>
 HG_PTX_INLINE void cp_async_bulk_tensor_s2g(const void* tensor_map, const int32_t (&coords)[kDims],
                                             SmemAddr src) {

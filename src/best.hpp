@@ -8,8 +8,8 @@
 #include "hopper_gemm/gemm_args.hpp"
 #include "registry.hpp"
 
-// What the registry calls `best`: the library (gemm.hpp), and for inputs of fp32, which it does not multiply, the last of
-// the simt ladder.
+// What the registry calls `best`: the library (gemm.hpp), and for inputs of fp32, which it does not multiply,
+// the last of the simt ladder.
 namespace hopper_gemm::best {
 
 /// Ok if the library takes `args` on some GPU.
@@ -21,7 +21,8 @@ Status launch(const GemmArgs& args, cudaStream_t stream);
 /// GemmPlan::config() and GemmPlan::explain().
 Status choose(const GemmArgs& args, KernelChoice* choice);
 
-// The tuning space: the names that GemmPlan takes, of which those with the smallest estimated times are worth measuring.
+// The tuning space: the names that GemmPlan takes, of which those with the smallest estimated times are worth
+// measuring.
 std::vector<std::string> configs(const GemmArgs& args);
 bool has_config(const std::string& config);
 Status launch_config(const std::string& config, const GemmArgs& args, cudaStream_t stream);

@@ -11,8 +11,8 @@ namespace {
 
 // Fewer would not pay: a worker less costs more than the last wave has to give.
 constexpr int kMostIdleWorkers = 8;
-// Nor would narrow tiles in more waves than the last ones: three of them are two of wide ones, where they are two thirds as
-// wide. Of wider ones more would at times, by this model's own times; no GPU was asked.
+// Nor would narrow tiles in more waves than the last ones: three of them are two of wide ones, where they are
+// two thirds as wide. Of wider ones more would at times, by this model's own times; no GPU was asked.
 constexpr int kMostNarrowWaves = 3;
 
 /// Until the last of `workers` is done: that is the first one, which has as many tiles of both kinds as any other.

@@ -73,8 +73,8 @@ struct KernelInfo {
   /// captures (known_cluster_placement).
   Status (*launch)(const GemmArgs& args, cudaStream_t stream);
   const TuningSpace* tuning = nullptr;  ///< null: there is one configuration
-  /// What launch() would choose for `args` on the current GPU, without touching an operand. Null: the kernel says nothing
-  /// of its choice.
+  /// What launch() would choose for `args` on the current GPU, without touching an operand. Null: the kernel
+  /// says nothing of its choice.
   Status (*choose)(const GemmArgs& args, KernelChoice* choice) = nullptr;
 };
 

@@ -2,7 +2,8 @@
 
 namespace hopper_gemm {
 
-/// While it lives, the memory of this thread's operator new runs out: after so many allocations it throws std::bad_alloc.
+/// While it lives, the memory of this thread's operator new runs out: after so many allocations it throws
+/// std::bad_alloc.
 class AllocationLimit {
  public:
   explicit AllocationLimit(int allocations);

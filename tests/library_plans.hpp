@@ -32,7 +32,8 @@ struct PlanTarget {
   cudaStream_t stream = nullptr;
 };
 
-/// What is wrong with the plan or its result, or nothing. A configuration that was asked for may be none for the problem.
+/// What is wrong with the plan or its result, or nothing. A configuration that was asked for may be none for
+/// the problem.
 std::string fault_of(const PlanCase& plan_case, const PlanTarget& target);
 
 /// Whatever is wrong with how a plan takes operands that it must refuse, or nothing: it has to say so, and to leave D
@@ -73,8 +74,9 @@ PlanCase case_at(const GridPoint& point);
 /// So few points that every two choices on two axes come together in one of them.
 std::vector<GridPoint> pairwise_points();
 
-/// Draws one problem, now and then one that has to be refused, and says what is wrong with what the library makes of it,
-/// or nothing. The same seed, the same problem. max_extent: about the largest M and N, and a third of the largest K.
+/// Draws one problem, now and then one that has to be refused, and says what is wrong with what the library
+/// makes of it, or nothing. The same seed, the same problem. max_extent: about the largest M and N, and a
+/// third of the largest K.
 std::string fuzz(std::uint64_t seed, int max_extent, const PlanTarget& target);
 
 /// Seconds that the environment variable HG_FUZZ_SECONDS gives a fuzzer, or those.

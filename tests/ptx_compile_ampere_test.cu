@@ -1,6 +1,6 @@
-// Every wrapper and overload of ptx/ that a GPU before Hopper has too, instantiated: if this compiles to the machine code of
-// each architecture that tests/CMakeLists.txt names, ptxas has accepted each instruction there. Device code only, so that
-// NVRTC compiles it as well. Never launched.
+// Every wrapper and overload of ptx/ that a GPU before Hopper has too, instantiated: if this compiles to the
+// machine code of each architecture that tests/CMakeLists.txt names, ptxas has accepted each instruction
+// there. Device code only, so that NVRTC compiles it as well. Never launched.
 
 #include <ptx/address.cuh>
 #include <ptx/cp_async.cuh>

@@ -6,15 +6,15 @@
 
 namespace hopper_gemm {
 
-/// x / (1 + exp(-y)), good to 2e-6 of the result and 1e-7 of x, in five instructions: an epilogue has nothing to hide more
-/// behind.
+/// x / (1 + exp(-y)), good to 2e-6 of the result and 1e-7 of x, in five instructions: an epilogue has nothing
+/// to hide more behind.
 __device__ __forceinline__ float times_sigmoid(float x, float y) {
   constexpr float kLog2E = 1.44269504F;
   return x * ptx::rcp_approx_ftz(1 + ptx::ex2_approx_ftz(-kLog2E * y));
 }
 
-/// One element's activation. NaN gives NaN; fp32 throughout, as exact as times_sigmoid() where that is used and to a few
-/// units in the last place elsewhere.
+/// One element's activation. NaN gives NaN; fp32 throughout, as exact as times_sigmoid() where that is used
+/// and to a few units in the last place elsewhere.
 template <Activation kActivation>
 __device__ __forceinline__ float activate(float x) {
   if constexpr (kActivation == Activation::Relu) {

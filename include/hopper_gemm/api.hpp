@@ -1,6 +1,7 @@
 #pragma once
 
-/* What a shared library shows of itself. Whoever compiles the sources into a program of their own may define it away. */
+/* What a shared library shows of itself. Who compiles the sources into a program of their own may define it
+ * away. */
 #ifndef HG_API
 #define HG_API __attribute__((visibility("default")))
 #endif

@@ -15,9 +15,10 @@ __device__ __forceinline__ Storage& dynamic_shared_storage() {
   return *reinterpret_cast<Storage*>(dynamic_shared_memory);
 }
 
-/// Says of shared memory that is read, but written by nobody, that this is meant: of what is computed from it nothing is
-/// used. Costs nothing. The emulator reports such reads otherwise; where this was said it finds NaNs instead, which show if
-/// they are used all the same. begin, bytes: multiples of 16. Threads: any one, before the first read.
+/// Says of shared memory that is read, but written by nobody, that this is meant: of what is computed from it
+/// nothing is used. Costs nothing. The emulator reports such reads otherwise; where this was said it finds
+/// NaNs instead, which show if they are used all the same. begin, bytes: multiples of 16. Threads: any one,
+/// before the first read.
 __device__ __forceinline__ void leave_undefined(ptx::SmemAddr /*begin*/, int /*bytes*/) {}
 
 }  // namespace hopper_gemm

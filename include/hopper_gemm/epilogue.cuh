@@ -72,10 +72,10 @@ __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloa
   }
 }
 
-/// Rounds a fragment of kColumns columns, 32 or 64, of a warp's 16 rows of the accumulator to T, of 16 bits, and stores it
-/// to shared memory, [16, 64] with the 128-byte swizzle, from column first_column on, by stmatrix: no bank conflicts.
-/// fragment: the kColumns / 2 accumulator registers of the first of these columns on. staging: 1024-byte aligned. Threads:
-/// the whole warp, converged.
+/// Rounds a fragment of kColumns columns, 32 or 64, of a warp's 16 rows of the accumulator to T, of 16 bits,
+/// and stores it to shared memory, [16, 64] with the 128-byte swizzle, from column first_column on, by
+/// stmatrix: no bank conflicts. fragment: the kColumns / 2 accumulator registers of the first of these
+/// columns on. staging: 1024-byte aligned. Threads: the whole warp, converged.
 template <typename T, int kColumns>
 __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, ptx::SmemAddr staging,
                                                         int first_column, int lane) {

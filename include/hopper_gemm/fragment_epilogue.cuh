@@ -12,9 +12,10 @@
 
 namespace hopper_gemm {
 
-// A warp's fragment of fp32 accumulators as wgmma and mma.sync hold it: 16 rows, kGroups groups of 8 columns. Lane l has
-// in values[group * 4 + half * 2 + j] the element in row l / 4 + half * 8, column group * 8 + l % 4 * 2 + j (PTX ISA
-// "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D").
+// A warp's fragment of fp32 accumulators as wgmma and mma.sync hold it: 16 rows, kGroups groups of 8 columns.
+// Lane l has in values[group * 4 + half * 2 + j] the element in row l / 4 + half * 8, column
+// group * 8 + l % 4 * 2 + j (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async
+// D").
 
 /// Where a fragment lies in D: its first row and column.
 struct FragmentCorner {
@@ -42,8 +43,8 @@ __device__ __forceinline__ bool has_aligned_pairs(const void* matrix, cuda::std:
          leading_dimension % 2 == 0 && batch_stride % 2 == 0;
 }
 
-/// Calls visit_pair(i, pair) for every pair of the lane's; i: the first element's in values. All are inside of the matrix
-/// and aligned. T: const or not.
+/// Calls visit_pair(i, pair) for every pair of the lane's; i: the first element's in values. All are inside
+/// of the matrix and aligned. T: const or not.
 template <int kGroups, typename T, typename VisitPair>
 __device__ __forceinline__ void for_each_whole_pair(T* matrix, cuda::std::int64_t leading_dimension,
                                                     cuda::std::int64_t batch_stride,
@@ -57,7 +58,8 @@ __device__ __forceinline__ void for_each_whole_pair(T* matrix, cuda::std::int64_
   }
 }
 
-/// The same where not all are aligned, or some are outside: calls visit_element(i, element) for every element inside then.
+/// The same where not all are aligned, or some are outside: calls visit_element(i, element) for every element
+/// inside then.
 ///
 /// A branch for each pair would keep the pairs from being loaded together, and costs more than what it skips.
 template <int kGroups, typename T, typename VisitPair, typename VisitElement>
@@ -265,8 +267,8 @@ __device__ __forceinline__ void load_and_add_bias(float (&values)[kCount], const
   }
 }
 
-/// Sums of products to alpha · sum + beta · C + bias: of an epilogue all but the activation. Elements outside of D become
-/// anything. inputs: of these elements. Threads: any, each its own elements.
+/// Sums of products to alpha · sum + beta · C + bias: of an epilogue all but the activation. Elements outside
+/// of D become anything. inputs: of these elements. Threads: any, each its own elements.
 template <int kGroups>
 __device__ __forceinline__ void scale_and_add(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
                                               const EpilogueInputs<kGroups>& inputs) {

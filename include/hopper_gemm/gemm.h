@@ -1,5 +1,5 @@
-/// The C interface of the library: what gemm.hpp has, for C11 and for whatever calls C. There stands what each field and
-/// each operand means, and what is allowed.
+/// The C interface of the library: what gemm.hpp has, for C11 and for whatever calls C. There stands what
+/// each field and each operand means, and what is allowed.
 ///
 ///   hgemm_descriptor_t gemm = HGEMM_DESCRIPTOR_INIT;
 ///   gemm.m = m, gemm.n = n, gemm.k = k;
@@ -11,8 +11,9 @@
 ///   if (hgemm_plan_run(plan, &operands, stream) != HGEMM_OK) fail(hgemm_last_error_message());
 ///   hgemm_plan_destroy(plan);
 ///
-/// Every function takes null pointers, and may be called by several threads at a time. Structs grow at their end from one
-/// version to the next: struct_bytes, which the initialisers set, says which one the caller knows.
+/// Every function takes null pointers, and may be called by several threads at a time. Structs grow at their
+/// end from one version to the next: struct_bytes, which the initialisers set, says which one the caller
+/// knows.
 #pragma once
 
 // NOLINTBEGIN(modernize-*): C

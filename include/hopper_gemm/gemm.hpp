@@ -73,25 +73,28 @@ struct GemmDescriptor {
 
 /// How a plan is to be made.
 struct GemmOptions {
-  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them, "wgmma" or "mma". Empty: what the
-  /// environment variable HGEMM_CONFIG names, and where that is not set what the library chooses.
+  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them, "wgmma" or "mma".
+  /// Empty: what the environment variable HGEMM_CONFIG names, and where that is not set what the library
+  /// chooses.
   std::string config;
-  /// The kernel may start while the one before it in the stream still runs, and waits for its end before it reads or writes
-  /// memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"): its set-up is hidden, and
-  /// meanwhile it has operands brought to L2, through which what the other one may still write of them goes, too. Only on
-  /// sm_90, and there only where launches gain from it, which is for the most part where they are short or fill the GPU;
-  /// elsewhere it changes nothing.
+  /// The kernel may start while the one before it in the stream still runs, and waits for its end before it
+  /// reads or writes memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and
+  /// Synchronization"): its set-up is hidden, and meanwhile it has operands brought to L2, through which what
+  /// the other one may still write of them goes, too. Only on sm_90, and there only where launches gain from
+  /// it, which is for the most part where they are short or fill the GPU; elsewhere it changes nothing.
   bool programmatic_dependent_launch = true;
-  /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a long K, more
-  /// than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of 64x64.
+  /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a
+  /// long K, more than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of
+  /// 64x64.
   std::size_t workspace_limit_bytes = 0;
 };
 
 /// The operands of one run: device pointers, aligned as the descriptor promises, the bias to its elements.
 ///
-/// D and the workspace overlap neither each other nor what is read. D may be C itself, with the same leading dimension
-/// and batch stride. Two operands overlap where the ranges from their first byte to their last do, unless their lines are
-/// equally many bytes apart and lie side by side, as those of column slices of one matrix: so may D and A.
+/// D and the workspace overlap neither each other nor what is read. D may be C itself, with the same leading
+/// dimension and batch stride. Two operands overlap where the ranges from their first byte to their last do,
+/// unless their lines are equally many bytes apart and lie side by side, as those of column slices of one
+/// matrix: so may D and A.
 struct GemmOperands {
   const void* a = nullptr;  ///< not read, and may be null, where alpha or K is 0; the same holds for b
   const void* b = nullptr;
@@ -122,9 +125,9 @@ class HG_API GemmPlan {
   /// and wait for them. On failure the plan stays what it was.
   ///
   /// InvalidArgument: names the field that no GEMM can have, or the configuration that there is not.
-  /// Unsupported: no GPU, or one older than sm_80, a driver that is too old, inputs of fp32, operands that span 2^63 bytes
-  /// or more, a configuration that is not for this problem. OutOfMemory: of the host or the GPU. CudaError: the runtime
-  /// refused a call.
+  /// Unsupported: no GPU, or one older than sm_80, a driver that is too old, inputs of fp32, operands that
+  /// span 2^63 bytes or more, a configuration that is not for this problem. OutOfMemory: of the host or the
+  /// GPU. CudaError: the runtime refused a call.
   Status create(const GemmDescriptor& descriptor, const GemmOptions& options = {});
 
   /// Enqueues the GEMM on `stream`, of the plan's device, and returns without waiting. Allocates nothing and uses no
@@ -132,10 +135,11 @@ class HG_API GemmPlan {
   ///
   /// Where D has no elements it does nothing, whatever the operands.
   ///
-  /// InvalidArgument: names the operand that is null, misaligned, too small or overlaps what it must not, or the plan is
-  /// one of nothing. Unsupported: the current device is not the plan's. OutOfMemory: the host has none left for a message
-  /// about another error. CudaError: the launch was refused, as are all once a kernel, of whoever's, has failed. That an
-  /// address is none of the GPU's memory the kernel finds out: the stream's next synchronisation says so.
+  /// InvalidArgument: names the operand that is null, misaligned, too small or overlaps what it must not, or
+  /// the plan is one of nothing. Unsupported: the current device is not the plan's. OutOfMemory: the host has
+  /// none left for a message about another error. CudaError: the launch was refused, as are all once a
+  /// kernel, of whoever's, has failed. That an address is none of the GPU's memory the kernel finds out: the
+  /// stream's next synchronisation says so.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
   /// What run() needs of the caller, in bytes: at most GemmOptions::workspace_limit_bytes.

@@ -47,11 +47,12 @@ __device__ __forceinline__ void store_d(const float (&values)[kChunkElems], cons
               has_aligned_chunks<T>(epilogue.d, epilogue.ldd));
 }
 
-/// The end of the epilogue, for a chunk of alpha * sum + beta * C: adds the bias, applies the activation, and stores. It
-/// overwrites the values. D may have any alignment and leading dimension; vectors of 16 bytes are used where these allow.
+/// The end of the epilogue, for a chunk of alpha * sum + beta * C: adds the bias, applies the activation, and
+/// stores. It overwrites the values. D may have any alignment and leading dimension; vectors of 16 bytes are
+/// used where these allow.
 ///
-/// epilogue: of the chunk's batch. row: inside of D. column: a multiple of kChunkElems. valid: elements of the chunk that
-/// are inside of D, at least 1. Threads: any.
+/// epilogue: of the chunk's batch. row: inside of D. column: a multiple of kChunkElems. valid: elements of
+/// the chunk that are inside of D, at least 1. Threads: any.
 __device__ __forceinline__ void finish_chunk(float (&values)[kChunkElems], const GemmEpilogue& epilogue,
                                              int row, int column, int valid) {
   if (epilogue.bias_kind != Bias::None) {
@@ -130,12 +131,14 @@ __device__ __forceinline__ void add_c_to_staged(const StagedChunks<kMmaTilesM, k
   }
 }
 
-/// Stores a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to D by way of shared memory,
-/// which takes all of them at once: what follows are loops with all registers to themselves, and one copy of their code.
+/// Stores a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to D by way of
+/// shared memory, which takes all of them at once: what follows are loops with all registers to themselves,
+/// and one copy of their code.
 ///
-/// C and D may have any alignment and leading dimension. staging: staging_elems(kMmaTilesN * 8, kMmaTilesM * 16) floats
-/// of the warp's own, 16-byte aligned. epilogue: of the tiles' batch. m0, n0: where the tiles start in D; n0 is a multiple
-/// of 8. Elements outside [shape.m, shape.n] are neither read nor written. Threads: the whole warp.
+/// C and D may have any alignment and leading dimension. staging: staging_elems(kMmaTilesN * 8,
+/// kMmaTilesM * 16) floats of the warp's own, 16-byte aligned. epilogue: of the tiles' batch. m0, n0: where
+/// the tiles start in D; n0 is a multiple of 8. Elements outside [shape.m, shape.n] are neither read nor
+/// written. Threads: the whole warp.
 template <int kMmaTilesM, int kMmaTilesN>
 __device__ __forceinline__ void store_epilogue_accumulators(const float (&accum)[kMmaTilesM][kMmaTilesN][4],
                                                             float* staging, const GemmEpilogue& epilogue,

@@ -43,9 +43,9 @@ struct Pipeline {
     return producer_announce(state, bytes);
   }
 
-  /// Waits until the stage is empty: producer_acquire() of a warp whose lanes all wait, so that ptxas keeps what they compute
-  /// alike in uniform registers, and TMA takes it from there. One of them then calls producer_announce(). Threads: a
-  /// warp, converged.
+  /// Waits until the stage is empty: producer_acquire() of a warp whose lanes all wait, so that ptxas keeps
+  /// what they compute alike in uniform registers, and TMA takes it from there. One of them then calls
+  /// producer_announce(). Threads: a warp, converged.
   __device__ __forceinline__ void producer_wait_uniform(State state) {
     producer_wait(state);
     __syncwarp();  // a lane that still waited might find the barrier two phases on, and wait for ever
@@ -75,10 +75,11 @@ struct Pipeline {
     watched_wait(full(state.stage), state.phase, "consumer", state.stage);
   }
 
-  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be complete: a
-  /// group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited speaks for all four warps.
-  /// Complete reads need no ordering, nor what threads wrote and TMA has read since, so across the cluster the arrival and
-  /// the producer's wait are relaxed. Threads: the whole consumer warpgroup; `thread` counts from its first.
+  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be
+  /// complete: a group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited
+  /// speaks for all four warps. Complete reads need no ordering, nor what threads wrote and TMA has read
+  /// since, so across the cluster the arrival and the producer's wait are relaxed. Threads: the whole
+  /// consumer warpgroup; `thread` counts from its first.
   __device__ __forceinline__ void consumer_release(State state, int thread) {
     if constexpr (kClusterSize == 1) {
       if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));

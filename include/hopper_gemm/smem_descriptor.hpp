@@ -93,9 +93,9 @@ HG_HOST_DEVICE constexpr cuda::std::uint64_t make_k_major_b128_desc(cuda::std::u
   return make_smem_desc(smem_address_bytes, kIgnoredLeadingByteOffset, kEightRowsBytes, Swizzle::B128);
 }
 
-/// The descriptor of an MN-major bf16 or fp16 tile with the 128-byte swizzle: spans of 64 elements along M or N, each
-/// [k, 64] with 128-byte rows, as TMA lays it down, `span_distance_bytes` apart. `smem_address_bytes`: 1024-byte aligned,
-/// plus k * 128 bytes to start at row k (a multiple of 8).
+/// The descriptor of an MN-major bf16 or fp16 tile with the 128-byte swizzle: spans of 64 elements along M or
+/// N, each [k, 64] with 128-byte rows, as TMA lays it down, `span_distance_bytes` apart.
+/// `smem_address_bytes`: 1024-byte aligned, plus k * 128 bytes to start at row k (a multiple of 8).
 HG_HOST_DEVICE constexpr cuda::std::uint64_t make_mn_major_b128_desc(
     cuda::std::uint32_t smem_address_bytes, cuda::std::uint32_t span_distance_bytes) {
   constexpr cuda::std::uint32_t kEightRowsBytes = 8 * 128;

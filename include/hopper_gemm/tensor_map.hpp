@@ -40,8 +40,9 @@ struct TensorMapSpec {
 /// Unsupported: no driver, or one older than CUDA 12.0. CudaError: the driver refused the map.
 Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map);
 
-/// Moves what `*tensor_map` describes to `base`, a 16-byte aligned device address, by the driver's cuTensorMapReplaceAddress:
-/// a third of the time that encoding it takes. Thread-safe; touches no device memory. Fails as encode_tensor_map().
+/// Moves what `*tensor_map` describes to `base`, a 16-byte aligned device address, by the driver's
+/// cuTensorMapReplaceAddress: a third of the time that encoding it takes. Thread-safe; touches no device
+/// memory. Fails as encode_tensor_map().
 Status replace_tensor_map_address(const void* base, TensorMap* tensor_map);
 
 /// A row-major matrix [rows, cols] of bf16 with `leading_dimension` elements between rows, moved in boxes of

@@ -208,8 +208,8 @@ class Run {
           return {};  // nobody would see more results
         }
         HG_RETURN_IF_ERROR(measure_shape({at(group.problem, shape), group.kernels}));
-        // A run that is cut off loses no more than its last shape. What fails here fails at the end, too, and is reported
-        // there.
+        // A run that is cut off loses no more than its last shape. What fails here fails at the end, too, and
+        // is reported there.
         static_cast<void>(write_csv());
         static_cast<void>(write_json());
       }

@@ -218,8 +218,8 @@ void cp_async_mbarrier_arrive(std::uint32_t barrier, bool increments) {
     copy->tracked = true;
     copies.push_back(copy);
   });
-  // Those that it has waited for before are of no concern to an mbarrier, and those that another one tells of have to be
-  // over for this one too.
+  // Those that it has waited for before are of no concern to an mbarrier, and those that another one tells of
+  // have to be over for this one too.
   ++place.cta->async_arrivals;
   machine.add(std::make_unique<Arrival>(place, std::move(copies)));
 }

@@ -35,8 +35,8 @@ void give_way();
 
 unsigned char* dynamic_shared_memory();
 std::uint32_t dynamic_shared_memory_size();
-/// These bytes of the CTA's shared memory are no fault to read, though nobody writes them. They hold NaNs, as all of it does
-/// when the CTA starts.
+/// These bytes of the CTA's shared memory are no fault to read, though nobody writes them. They hold NaNs, as
+/// all of it does when the CTA starts.
 void leave_undefined(std::uint32_t address, std::uint32_t bytes);
 std::uint32_t shared_address(const void* pointer);
 std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank);

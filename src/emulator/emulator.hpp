@@ -6,8 +6,9 @@
 
 #include "emulator/api.hpp"
 
-/// An NVIDIA Hopper GPU in software: it runs the project's kernels, compiled from the same sources, on any CPU, and says
-/// what they do wrong. README.md in this folder says what it models. One launch at a time, on one thread.
+/// An NVIDIA Hopper GPU in software: it runs the project's kernels, compiled from the same sources, on any
+/// CPU, and says what they do wrong. README.md in this folder says what it models. One launch at a time, on
+/// one thread.
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
@@ -20,7 +21,8 @@ struct EmulationOptions {
   std::uint64_t seed = 0;       ///< of every choice between what may happen next: the same seed, the same run
   int sms = 4;                  ///< of the emulated GPU: what persistent kernels size their grids by
   std::string trace_path = {};  ///< a timeline in the Chrome trace format goes there; empty: none
-  /// What the emulated GPU says that it is, which decides on its shared memory too; its instructions are all there anyway.
+  /// What the emulated GPU says that it is, which decides on its shared memory too; its instructions are all
+  /// there anyway.
   EmulatedCapability compute_capability = {};
 };
 

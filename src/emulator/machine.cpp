@@ -232,8 +232,8 @@ void Machine::schedule(Cluster* cluster) {
   }
 }
 
-// Where nothing goes on any more, mbarrier.try_wait comes back: its time is over. Threads may poll a few barriers and meet
-// each other between; a deadlock is what that does not end.
+// Where nothing goes on any more, mbarrier.try_wait comes back: its time is over. Threads may poll a few
+// barriers and meet each other between; a deadlock is what that does not end.
 bool Machine::let_waits_time_out(Cluster* cluster) {
   constexpr int kMaxTimeOuts = 64;
   if (time_outs_++ == kMaxTimeOuts) return false;

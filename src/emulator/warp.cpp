@@ -84,8 +84,8 @@ std::uint32_t matrix_register(const std::array<std::uint16_t, 8>* rows, std::siz
   return low | high << 16;
 }
 
-// D[16, 8] += A[16, depth] * B[depth, 8], PTX ISA "Matrix Fragments for mma.m16n8k16". As wgmma's, the products are added
-// to each other first, then to the accumulator.
+// D[16, 8] += A[16, depth] * B[depth, 8], PTX ISA "Matrix Fragments for mma.m16n8k16". As wgmma's, the
+// products are added to each other first, then to the accumulator.
 void multiply(std::array<WarpOperands, kWarpSize>* lanes, std::size_t depth, bool half) {
   constexpr std::size_t kRows = 16;
   constexpr std::size_t kColumns = 8;

@@ -87,8 +87,8 @@ inline Status check_shared_memory(std::size_t smem_bytes) {
                      " bytes of shared memory a CTA, and this GPU gives " + std::to_string(most));
 }
 
-/// Loads the kernel's code onto the current GPU, which its first launch does otherwise, if there is memory for it; that may
-/// wait for the GPU, and cannot be captured (CUDA C++ Programming Guide, "Lazy Loading").
+/// Loads the kernel's code onto the current GPU, which its first launch does otherwise, if there is memory
+/// for it; that may wait for the GPU, and cannot be captured (CUDA C++ Programming Guide, "Lazy Loading").
 template <typename... Params>
 Status load_kernel(void (*kernel)(Params...)) {
   cudaFuncAttributes attributes{};

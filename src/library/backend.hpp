@@ -46,9 +46,9 @@ class PreparedGemm {
  public:
   virtual ~PreparedGemm() = default;
 
-  /// Enqueues the GEMM and returns. args: those of the problem, with alpha, beta and addresses that are as aligned as it
-  /// said. alpha is 0 only where K is; the addresses of A and B are null then, that of C where beta is 0. Allocates
-  /// nothing.
+  /// Enqueues the GEMM and returns. args: those of the problem, with alpha, beta and addresses that are as
+  /// aligned as it said. alpha is 0 only where K is; the addresses of A and B are null then, that of C where
+  /// beta is 0. Allocates nothing.
   virtual Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const = 0;
 
   virtual std::size_t workspace_bytes() const = 0;
@@ -67,15 +67,17 @@ struct Backend {
   /// Ok, or why this family cannot compute the problem: Unsupported.
   Status (*can_implement)(const Problem& problem, const Device& device);
 
-  /// Prepares the problem, which can_implement() accepts, by the configuration of that name, or if that is empty by the
-  /// one that should be fastest. InvalidArgument: there is no such configuration. Unsupported: it is not for this problem.
+  /// Prepares the problem, which can_implement() accepts, by the configuration of that name, or if that is
+  /// empty by the one that should be fastest. InvalidArgument: there is no such configuration. Unsupported:
+  /// it is not for this problem.
   Status (*prepare)(const Problem& problem, const Device& device, const std::string& config,
                     std::unique_ptr<const PreparedGemm>* prepared);
 
   /// The names of all configurations.
   std::vector<std::string> (*configs)();
 
-  /// The names of those that can compute the problem, which can_implement() accepts: the one that should be fastest first.
+  /// The names of those that can compute the problem, which can_implement() accepts: the one that should be
+  /// fastest first.
   std::vector<std::string> (*ranked_configs)(const Problem& problem, const Device& device);
 };
 

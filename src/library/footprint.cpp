@@ -12,9 +12,9 @@ namespace {
 // Products of two distances.
 using Wide = __int128;
 
-// The smallest x with low <= factor·x mod modulus <= high, where 1 <= low. Euclid's algorithm: where no multiple of
-// factor lies between the bounds, the question is how often modulus must be subtracted, which is the same one of smaller
-// numbers.
+// The smallest x with low <= factor·x mod modulus <= high, where 1 <= low. Euclid's algorithm: where no
+// multiple of factor lies between the bounds, the question is how often modulus must be subtracted, which is
+// the same one of smaller numbers.
 std::optional<Wide> first_multiple_between(Wide factor, Wide modulus, Wide low, Wide high) {
   factor %= modulus;
   if (low > high || factor == 0) return std::nullopt;

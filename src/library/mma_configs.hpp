@@ -1,7 +1,7 @@
 #pragma once
 
-// The configurations of the back end mma, and the tables of their kernels: one for each input type, in two halves, which
-// are compiled apart (mma_instances_*.cu).
+// The configurations of the back end mma, and the tables of their kernels: one for each input type, in two
+// halves, which are compiled apart (mma_instances_*.cu).
 
 #include <array>
 #include <cstddef>

@@ -59,7 +59,8 @@ const KernelInstance& instance_of(const MmaConfig& config, const KernelArgs& arg
   return (is_fp16 ? kSmallInstancesFp16 : kSmallInstancesBf16)[index][layout];
 }
 
-/// The most elements, of 8, 2 and 1, that a copy of a line may have: all lines of all batches start at a multiple of them.
+/// The most elements, of 8, 2 and 1, that a copy of a line may have: all lines of all batches start at a
+/// multiple of them.
 int copy_elems_of(const OperandArgs& operand, int alignment_bytes, int batch_count) {
   const auto allows = [&](int elems) {
     return alignment_bytes % (elems * 2) == 0 && operand.leading_dimension % elems == 0 &&

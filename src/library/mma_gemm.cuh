@@ -1,7 +1,8 @@
-// The library's kernel for what TMA and wgmma do not take: cp.async, ldmatrix and mma.sync, from sm_80 on, for operands of
-// any layout and alignment. It is ampere.6 (src/kernels/ampere/v6_general.cuh), whose pipeline its header explains, with
-// batches, the library's epilogue, and operands in the layout that they come in: where M or N is contiguous, so it is in
-// shared memory, and ldmatrix transposes on the way to the registers.
+// The library's kernel for what TMA and wgmma do not take: cp.async, ldmatrix and mma.sync, from sm_80 on,
+// for operands of any layout and alignment. It is ampere.6 (src/kernels/ampere/v6_general.cuh), whose
+// pipeline its header explains, with batches, the library's epilogue, and operands in the layout that they
+// come in: where M or N is contiguous, so it is in shared memory, and ldmatrix transposes on the way to the
+// registers.
 
 #pragma once
 
@@ -52,8 +53,8 @@ struct Config {
   static constexpr int kWarpsN = BLOCK_N / WARP_N;
   static constexpr int kNumWarps = BLOCK_M / WARP_M * kWarpsN;
   static constexpr int kNumThreads = kNumWarps * kWarpThreads;
-  // Tiles with narrow copies need company, as their threads compute addresses more than anything else. Told of no company
-  // ptxas would spill for the sake of one more.
+  // Tiles with narrow copies need company, as their threads compute addresses more than anything else. Told
+  // of no company ptxas would spill for the sake of one more.
   static constexpr int kMinCtasPerSm = kCopyElems == 8 ? 1 : 4;
   static_assert(BLOCK_M % WARP_M == 0 && BLOCK_N % WARP_N == 0);
   static_assert((WARP_M == 32 || WARP_M == 64) && (WARP_N == 32 || WARP_N == 64),
@@ -85,11 +86,11 @@ struct OperandTile {
     return kMajor == OperandMajor::K ? index_in_line(mn + row, k) : index_in_line(k + row, mn);
   }
 
-  /// From the address of a row that ldmatrix reads for the warp's first 16 of BLOCK_MN in step 0, the address of the same
-  /// row for the tile's 16 from 16 * `group` on, in `step`. sizeof(T) is 2.
+  /// From the address of a row that ldmatrix reads for the warp's first 16 of BLOCK_MN in step 0, the address
+  /// of the same row for the tile's 16 from 16 * `group` on, in `step`. sizeof(T) is 2.
   ///
-  /// Along a line 16 elements are two chunks, which lanes tell apart by the lowest bit: under the permutation, too, they
-  /// flip other bits only.
+  /// Along a line 16 elements are two chunks, which lanes tell apart by the lowest bit: under the
+  /// permutation, too, they flip other bits only.
   __device__ __forceinline__ static ptx::SmemAddr moved(ptx::SmemAddr row, int group, int step) {
     constexpr auto kLineBytes = cuda::std::uint32_t{kLineElems * 2};
     const int along_line = kMajor == OperandMajor::K ? step : group;
@@ -172,8 +173,8 @@ class TileLoader {
     }
   }
 
-  /// Elements of a copy that lie inside of the operand, of a K block whose first `left` elements are inside of K: all or,
-  /// unless it is cut, none.
+  /// Elements of a copy that lie inside of the operand, of a K block whose first `left` elements are inside
+  /// of K: all or, unless it is cut, none.
   __device__ __forceinline__ int valid_of(int pass, int left, bool is_cut) const {
     if (!is_cut) return left > 0 ? whole_ : 0;
     if constexpr (kIsKMajor) return first_of_copy(left - elem_);
@@ -202,8 +203,8 @@ class TileLoader {
   }
 
  private:
-  // An offset that is counted in copies, of 16 bytes, takes one register and one instruction to add: copy_elems_of() says
-  // when it can. Others are computed anew for every copy.
+  // An offset that is counted in copies, of 16 bytes, takes one register and one instruction to add:
+  // copy_elems_of() says when it can. Others are computed anew for every copy.
   static constexpr bool kKeepsOffsets = kIsKMajor && Config::kCopyElems == 8;
 
   __device__ __forceinline__ static int first_of_copy(int left) {

@@ -1,8 +1,9 @@
 // The library's kernel for products of a short K on sm_90: consumers in turn, the "pingpong" of CUTLASS's
-// KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the other stores
-// what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is half as large as the wide
-// kernel's, takes at least 43 % more bytes for a product, and so loses where K is long. It computes what the wide kernel
-// computes: D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
+// KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the
+// other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
+// half as large as the wide kernel's, takes at least 43 % more bytes for a product, and so loses where K is
+// long. It computes what the wide kernel computes: D = alpha · A·B of one 16-bit type, K-major A and B, rows
+// of D of whole 16-byte chunks.
 
 #pragma once
 

@@ -18,8 +18,8 @@ namespace hopper_gemm::library {
 /// What a GemmPlan is a handle to. Immutable.
 class Plan {
  public:
-  /// As GemmPlan::create(), for `device` and of the back ends given: the first that can compute the problem. The last must
-  /// compute everything; it alone gets what has no product, as with k = 0.
+  /// As GemmPlan::create(), for `device` and of the back ends given: the first that can compute the problem.
+  /// The last must compute everything; it alone gets what has no product, as with k = 0.
   static Status create(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
                        std::span<const Backend* const> backends, std::shared_ptr<const Plan>* plan);
 
@@ -43,8 +43,9 @@ class Plan {
   std::string explanation_;
 };
 
-/// The names of at most `most` configurations of the back end that a plan of `descriptor` would be of, by those options
-/// but for the configuration, the one that should be fastest first: what is worth measuring. None where D has no elements. Fails as Plan::create() does.
+/// The names of at most `most` configurations of the back end that a plan of `descriptor` would be of, by
+/// those options but for the configuration, the one that should be fastest first: what is worth measuring.
+/// None where D has no elements. Fails as Plan::create() does.
 Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
                          std::span<const Backend* const> backends, std::size_t most,
                          std::vector<std::string>* configs);

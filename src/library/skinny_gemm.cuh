@@ -1,10 +1,11 @@
-// The library's kernel for a D of few rows on sm_90, as a decoder's are that makes one token at a time: what counts is how
-// fast B comes from memory.
+// The library's kernel for a D of few rows on sm_90, as a decoder's are that makes one token at a time: what
+// counts is how fast B comes from memory.
 //
-// wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of D: B's lines are its rows, A's
-// its columns. Nothing is multiplied or held in registers for rows that are not there, and stages hold B for the most part.
-// CTAs are so small that several share an SM: while one starts or stores, the others load. A short K, or a long one, is
-// shared by the CTAs of a cluster, which send each other their sums (sums_exchange.cuh).
+// wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of D: B's lines are
+// its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
+// stages hold B for the most part. CTAs are so small that several share an SM: while one starts or stores,
+// the others load. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their
+// sums (sums_exchange.cuh).
 
 #pragma once
 
@@ -46,8 +47,8 @@ struct Config {
   static constexpr int kNumThreads = wgmma::num_threads(kTile);
   static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a line
   static constexpr int kStageBytes = (BLOCK_M + BLOCK_N) * kLineBytes;
-  // A warp's sums are of 16 columns of D, and stored by as many rows at a time. Without the four, lanes that transpose them
-  // would write to the same banks.
+  // A warp's sums are of 16 columns of D, and stored by as many rows at a time. Without the four, lanes that
+  // transpose them would write to the same banks.
   static constexpr int kPiece = 16;
   static constexpr int kPieceLd = kPiece + 4;
   static constexpr int kWarps = kWarpgroupThreads / kWarpThreads;
@@ -93,9 +94,9 @@ struct Params {
   GemmEpilogue epilogue;
 };
 
-/// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16 are dealt to the
-/// CTAs. Each adds in the order of K, so that the sum does not depend on who came first. accum: of the transpose.
-/// Threads: all consumers of all CTAs.
+/// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
+/// are dealt to the CTAs. Each adds in the order of K, so that the sum does not depend on who came first.
+/// accum: of the transpose. Threads: all consumers of all CTAs.
 template <typename Config>
 __device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK_M / 2],
                                               SharedStorage<Config>& smem, const Params& params,
@@ -172,9 +173,10 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK
   }
 }
 
-/// Brings the first K blocks of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this one may still write
-/// of them goes through L2, too, so that this needs no order. And one of the blocks of A, whose few rows all tiles have in common.
-/// Threads: one of each CTA. tile_number: along N; first_k_block, num_k_blocks: of the CTA.
+/// Brings the first K blocks of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this
+/// one may still write of them goes through L2, too, so that this needs no order. And one of the blocks of A,
+/// whose few rows all tiles have in common. Threads: one of each CTA. tile_number: along N; first_k_block,
+/// num_k_blocks: of the CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
                                                   const TensorMap* tensor_map_b, FragmentCorner tile,

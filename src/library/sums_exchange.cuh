@@ -1,8 +1,8 @@
-// How the CTAs of a cluster that share a tile's K bring their sums together: each sends what another one adds up straight
-// from its registers into that one's shared memory, and the bytes themselves tell that they are there. Read through
-// distributed shared memory instead, sums take a release and an acquire of the cluster before they can be read and
-// another barrier before anyone may exit, both with a trip to L2 (MEMBAR.ALL.GPU): of three or four CTAs 0.4 to 1.1 us more
-// (H200).
+// How the CTAs of a cluster that share a tile's K bring their sums together: each sends what another one adds
+// up straight from its registers into that one's shared memory, and the bytes themselves tell that they are
+// there. Read through distributed shared memory instead, sums take a release and an acquire of the cluster
+// before they can be read and another barrier before anyone may exit, both with a trip to L2
+// (MEMBAR.ALL.GPU): of three or four CTAs 0.4 to 1.1 us more (H200).
 #pragma once
 
 #include <cuda/std/cstdint>
@@ -21,8 +21,8 @@ inline constexpr int kSumsPieceBytes =
 /// Which of the CTAs adds up a piece: they are dealt in turn.
 __device__ __forceinline__ int owner_of(int piece, int split) { return piece % split; }
 
-/// Where a lane's first four sums of a piece of kColumns columns are in its owner's shared memory, from CTA `source`, one of
-/// the others. all: where all pieces begin.
+/// Where a lane's first four sums of a piece of kColumns columns are in its owner's shared memory, from CTA
+/// `source`, one of the others. all: where all pieces begin.
 template <int kColumns>
 __device__ __forceinline__ float4* place_of_sums(float4* all, int piece, int split, int source, int lane) {
   const int slot = piece / split * (split - 1) + source - (source < owner_of(piece, split) ? 0 : 1);
@@ -34,18 +34,19 @@ struct SumsExchange {
   cuda::std::uint64_t peers_have_multiplied;
   cuda::std::uint64_t sums_have_come;
 
-  /// num_consumers: warpgroups. Threads: one; then fence_mbarrier_init_release_cluster() and the cluster barrier, before anyone
-  /// calls anything else.
+  /// num_consumers: warpgroups. Threads: one; then fence_mbarrier_init_release_cluster() and the cluster
+  /// barrier, before anyone calls anything else.
   __device__ __forceinline__ void init(int split, int num_consumers) {
     ptx::mbarrier_init(ptx::smem_addr(&peers_have_multiplied),
                        static_cast<cuda::std::uint32_t>((split - 1) * num_consumers));
     ptx::mbarrier_init(ptx::smem_addr(&sums_have_come), 1);
   }
 
-  /// Tells the peers that they may write over this CTA's stages, and waits until this CTA may write over theirs. From then on it
-  /// may also exit as soon as its own sums have come. The cluster barrier must have been arrived on. Threads: all consumers,
-  /// whose wgmmas are complete; thread: number in the warpgroup; is_first: of all, which announces the sums that the CTA's
-  /// peers will send: of its share of `pieces`, see owner_of().
+  /// Tells the peers that they may write over this CTA's stages, and waits until this CTA may write over
+  /// theirs. From then on it may also exit as soon as its own sums have come. The cluster barrier must have
+  /// been arrived on. Threads: all consumers, whose wgmmas are complete; thread: number in the warpgroup;
+  /// is_first: of all, which announces the sums that the CTA's peers will send: of its share of `pieces`, see
+  /// owner_of().
   __device__ __forceinline__ void begin(int split, int rank, int thread, bool is_first, int pieces,
                                         int piece_bytes) {
     ptx::barrier_cluster_wait();
@@ -53,7 +54,8 @@ struct SumsExchange {
       const int own_pieces = pieces / split + (rank < pieces % split ? 1 : 0);
       ptx::mbarrier_arrive_expect_tx(ptx::smem_addr(&sums_have_come), own_pieces * (split - 1) * piece_bytes);
     }
-    // Complete reads need no ordering, as in Pipeline::consumer_release(); nor do TMA's writes, whose barriers were waited for.
+    // Complete reads need no ordering, as in Pipeline::consumer_release(); nor do TMA's writes, whose
+    // barriers were waited for.
     if (thread < split && thread != rank) {
       ptx::mbarrier_arrive_relaxed_cluster(
           ptx::mapa(ptx::smem_addr(&peers_have_multiplied), static_cast<cuda::std::uint32_t>(thread)));
@@ -64,8 +66,9 @@ struct SumsExchange {
     }
   }
 
-  /// Sends a warp's piece of 16 rows and kColumns columns: `sums`, the lane's part of its fragments, to `place`, where the first
-  /// four go, in the shared memory of CTA `owner`; others follow at every 32nd place. Threads: the whole warp.
+  /// Sends a warp's piece of 16 rows and kColumns columns: `sums`, the lane's part of its fragments, to
+  /// `place`, where the first four go, in the shared memory of CTA `owner`; others follow at every 32nd
+  /// place. Threads: the whole warp.
   template <int kColumns>
   __device__ __forceinline__ void send(const float* sums, const float4* place, int owner) {
     const auto rank = static_cast<cuda::std::uint32_t>(owner);

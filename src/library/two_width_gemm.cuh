@@ -87,9 +87,9 @@ struct TwoWidthParams {
   cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
 };
 
-/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row: the cluster's;
-/// tensor_map_b: of boxes of block_n rows. after_k_block(): called when one has been asked for. Threads: the producer warp,
-/// of which is_leader loads.
+/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
+/// the cluster's; tensor_map_b: of boxes of block_n rows. after_k_block(): called when one has been asked
+/// for. Threads: the producer warp, of which is_leader loads.
 template <typename Config, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
                                           const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,

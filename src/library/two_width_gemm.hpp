@@ -21,8 +21,8 @@
 
 namespace hopper_gemm::library {
 
-/// The pingpong kernel's: each consumer warpgroup has a tile of its own, and stores it under the other's products. Of several
-/// widths the one whose waves are fullest.
+/// The pingpong kernel's: each consumer warpgroup has a tile of its own, and stores it under the other's
+/// products. Of several widths the one whose waves are fullest.
 inline constexpr std::array kPingpongTiles = {
     wgmma::Tile{.block_m = 128, .block_n = 192, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
     wgmma::Tile{.block_m = 128, .block_n = 176, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
@@ -33,7 +33,8 @@ constexpr bool is_pingpong(const wgmma::Tile& tile) {
   return std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile) != kPingpongTiles.end();
 }
 
-/// Of 64, that a tile of these kernels is multiplied by: the wide kernel's at least by those of both ends, zeros beyond K.
+/// Of 64, that a tile of these kernels is multiplied by: the wide kernel's at least by those of both ends,
+/// zeros beyond K.
 constexpr int k_blocks_of_two_widths(const wgmma::Tile& tile, int k) {
   const int least = tile == kWideTile ? 2 * kWideEndKBlocks : 1;
   return std::max(least, ceil_div(k, 64));
@@ -50,8 +51,8 @@ constexpr std::optional<WideAndNarrow> two_widths_of(const wgmma::Tile& tile) {
   return tiles;
 }
 
-/// How such a kernel cuts its operands, in rows of [M, K], [N, K] and [M, N], and columns of the last; along K it takes 64
-/// at a time. 128B swizzle.
+/// How such a kernel cuts its operands, in rows of [M, K], [N, K] and [M, N], and columns of the last; along
+/// K it takes 64 at a time. 128B swizzle.
 struct TwoWidthBoxes {
   int a_rows;
   int b_rows;         ///< for wide tiles

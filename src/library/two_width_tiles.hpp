@@ -6,12 +6,12 @@
 
 namespace hopper_gemm::library {
 
-/// The wide kernel's larger tile: the least bytes for a product. Its stages leave no room for what it stores, which goes
-/// through one of them.
+/// The wide kernel's larger tile: the least bytes for a product. Its stages leave no room for what it stores,
+/// which goes through one of them.
 inline constexpr wgmma::Tile kWideTile = {
     .block_m = 256, .block_n = 192, .stages = 4, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
-/// At either end of a tile the wide kernel's upper half multiplies so many K blocks, then its lower half, so that one is
-/// stored under the other's products.
+/// At either end of a tile the wide kernel's upper half multiplies so many K blocks, then its lower half, so
+/// that one is stored under the other's products.
 inline constexpr int kWideEndKBlocks = 2;
 /// Columns of the narrow tiles, which wider ones share a kernel with.
 inline constexpr int kNarrowN = 128;

@@ -1,7 +1,7 @@
-// Keeps the clusters of a wave at about the same place in K. They need the same strips of A and B, which come from DRAM, and
-// to the SMs of a GPC, once if all ask within a few microseconds. Nothing holds them together otherwise, and what they are
-// apart adds up from tile to tile: 16384³ reads 12 to 16 GB from DRAM where the strips of its waves are 7, and 9 to 11 with
-// this.
+// Keeps the clusters of a wave at about the same place in K. They need the same strips of A and B, which come
+// from DRAM, and to the SMs of a GPC, once if all ask within a few microseconds. Nothing holds them together
+// otherwise, and what they are apart adds up from tile to tile: 16384³ reads 12 to 16 GB from DRAM where the
+// strips of its waves are 7, and 9 to 11 with this.
 #pragma once
 
 #include <cuda/std/cstdint>
@@ -9,8 +9,8 @@
 
 namespace hopper_gemm::library {
 
-/// One cluster's part in it. Correct results need none of this: who has waited for too long waits no more, as where not all
-/// clusters run at the same time, or another launch counts in the same place.
+/// One cluster's part in it. Correct results need none of this: who has waited for too long waits no more, as
+/// where not all clusters run at the same time, or another launch counts in the same place.
 class WavePace {
  public:
   static constexpr cuda::std::uint32_t kStep = 2;  ///< K blocks
@@ -19,8 +19,8 @@ class WavePace {
   __device__ __forceinline__ WavePace(cuda::std::uint32_t* steps, cuda::std::uint32_t num_clusters)
       : steps_(steps), num_clusters_(num_clusters) {}
 
-  /// Another K block has been asked for. Every kStep-th time this waits until on average the clusters are at most a step
-  /// behind. Threads: one, always the same, of each cluster.
+  /// Another K block has been asked for. Every kStep-th time this waits until on average the clusters are at
+  /// most a step behind. Threads: one, always the same, of each cluster.
   __device__ __forceinline__ void advance() {
     ++k_blocks_;
     if (k_blocks_ % kStep != 0) return;

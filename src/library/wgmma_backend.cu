@@ -152,8 +152,8 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
 
 class PreparedWgmma final : public PreparedGemm {
  public:
-  /// overlaps: the kernel may start before the one before it ends. config: what was chosen, which may be of a kernel that
-  /// cannot compute the problem.
+  /// overlaps: the kernel may start before the one before it ends. config: what was chosen, which may be of a
+  /// kernel that cannot compute the problem.
   PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
                 std::string config, std::string reason)
       : choice_(choice),

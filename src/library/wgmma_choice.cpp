@@ -17,8 +17,9 @@ namespace hopper_gemm::library::wgmma {
 namespace {
 
 constexpr double kInputBytes = 2;
-// With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an H200 runs of such
-// clusters at a time. Rounded up to whole slices, K's last block still has a number of 32 bits, whatever K.
+// With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an
+// H200 runs of such clusters at a time. Rounded up to whole slices, K's last block still has a number of 32
+// bits, whatever K.
 constexpr std::array kSlices = {2, 3, 5, 7, 10, 15, 30};
 constexpr std::array kSlicedSplits = {4, 8};
 constexpr int kMostSlicedCtas = 120;
@@ -27,8 +28,8 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
   return ceil_div(kMostBlocks, std::int64_t{slices}) * slices * kBlockK <= std::numeric_limits<int>::max();
 }));
 
-// Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs measured of other
-// configurations at the same shapes.
+// Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs
+// measured of other configurations at the same shapes.
 constexpr double kLaunchUs = 2.45;                // of a kernel that has nothing to do
 constexpr double kOverlapUs = 0.8;                // of that, where the kernel before it still runs
 constexpr double kFillUs = 0.25;                  // until the first loads arrive
@@ -65,17 +66,17 @@ double reduce_us(const Choice& choice) {
   return is_skinny(choice.tile) ? kSkinnyReduceUs * choice.split : kReduceUs;
 }
 
-/// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it takes the SMs that
-/// are free first, and so
-/// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of 64x256 took
-///   61.2 us after 57.2, when launches began before the loads of those ahead;
+/// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it
+/// takes the SMs that are free first, and so
+/// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of
+///   64x256 took 61.2 us after 57.2, when launches began before the loads of those ahead;
 /// - single CTAs that share an SM gain where they are short, and not where they are long;
-/// - clusters find no room where single CTAs have ended: they lose where the next launch has room for a part of them
-///   (64x2112x7168 by 17 of at most 30 clusters of four 15.3 us after 12.9, 1x7168x16384 by pairs that share SMs 62.1 after
-///   55.9), and gain where it has room for nearly none (64x3584x18944 by 28 of at most 30 clusters of four 38.0 after 39.3) or,
-///   as far as was measured, for all: of pairs that share SMs (1x4608x3584 10.4 after 11.3) and of larger clusters. Pairs
-///   that do not share SMs gain whenever they are short. Clusters must not take several tiles in an order that knows which
-///   share a GPC.
+/// - clusters find no room where single CTAs have ended: they lose where the next launch has room for a part
+///   of them (64x2112x7168 by 17 of at most 30 clusters of four 15.3 us after 12.9, 1x7168x16384 by pairs
+///   that share SMs 62.1 after 55.9), and gain where it has room for nearly none (64x3584x18944 by 28 of at
+///   most 30 clusters of four 38.0 after 39.3) or, as far as was measured, for all: of pairs that share SMs
+///   (1x4608x3584 10.4 after 11.3) and of larger clusters. Pairs that do not share SMs gain whenever they are
+///   short. Clusters must not take several tiles in an order that knows which share a GPC.
 /// clusters: of the grid, one a tile; active: how many run at a time.
 bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;
@@ -100,8 +101,8 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   return leaves_none || (size == 2 ? is_short : has_room);
 }
 
-/// A little more than the longer of two times that overlap: of tiles that memory makes equally slow, those with less to do
-/// are faster all the same.
+/// A little more than the longer of two times that overlap: of tiles that memory makes equally slow, those
+/// with less to do are faster all the same.
 double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 
 template <typename Array>

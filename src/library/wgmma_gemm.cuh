@@ -1,17 +1,18 @@
-// The library's general kernel for sm_90: version 12 of the Hopper ladder, of which it keeps pipeline, roles and stores,
-// for every operation that the library has. Others do better where a problem is plain (wide_gemm.cuh, pingpong_gemm.cuh) or
-// has few rows (skinny_gemm.cuh).
+// The library's general kernel for sm_90: version 12 of the Hopper ladder, of which it keeps pipeline, roles
+// and stores, for every operation that the library has. Others do better where a problem is plain
+// (wide_gemm.cuh, pingpong_gemm.cuh) or has few rows (skinny_gemm.cuh).
 //
-// A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of CTAs that share
-// a tile's K are known when it runs: a branch that all threads take alike, outside of the loop over K, selects one of the
-// loops, of which there is one for each type and layout.
+// A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of
+// CTAs that share a tile's K are known when it runs: a branch that all threads take alike, outside of the
+// loop over K, selects one of the loops, of which there is one for each type and layout.
 //
 // Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
 // without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
 //
-// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their sums
-// (sums_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes first. Where a cluster is too
-// few as well, K is cut in slices, whose sums are matrices of their own: add_slices.cu makes D of them.
+// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their
+// sums (sums_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes
+// first. Where a cluster is too few as well, K is cut in slices, whose sums are matrices of their own:
+// add_slices.cu makes D of them.
 
 #pragma once
 
@@ -194,8 +195,8 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
   }
 }
 
-/// What load_operand() does not write to a K-major stage, where boxes have fewer lines than slices: it belongs to elements of
-/// D that do not exist. lines: those of all boxes.
+/// What load_operand() does not write to a K-major stage, where boxes have fewer lines than slices: it
+/// belongs to elements of D that do not exist. lines: those of all boxes.
 template <int kLines, int kSharers>
 __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines) {
   constexpr int kRowBytes = 128;
@@ -207,9 +208,9 @@ __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int li
   }
 }
 
-/// Brings the first K blocks of A and B to L2, ahead of griddepcontrol.wait: what the kernel before this one may still write of
-/// them goes through L2, too, so that this needs no order. Clusters that share an operand's lines take turns along K. Threads: one
-/// of each CTA. first_k_block, num_k_blocks: of the CTA.
+/// Brings the first K blocks of A and B to L2, ahead of griddepcontrol.wait: what the kernel before this one
+/// may still write of them goes through L2, too, so that this needs no order. Clusters that share an
+/// operand's lines take turns along K. Threads: one of each CTA. first_k_block, num_k_blocks: of the CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
                                                   const TensorMap* tensor_map_b, TileCoord cluster_tile,
@@ -372,8 +373,8 @@ __device__ __forceinline__ void store_plain(
   }
 }
 
-/// Brings what a consumer warp's part of D takes of C to L2, while the warp multiplies: from memory it would come too late
-/// for loads that are one piece ahead. corner: of the warp's rows. Threads: the whole warp.
+/// Brings what a consumer warp's part of D takes of C to L2, while the warp multiplies: from memory it would
+/// come too late for loads that are one piece ahead. corner: of the warp's rows. Threads: the whole warp.
 template <typename Config>
 __device__ __forceinline__ void prefetch_c(const Params& params, FragmentCorner corner, int lane) {
   constexpr int kLineBytes = 128;
@@ -410,8 +411,8 @@ __device__ __forceinline__ void prefetch_bias(const Params& params, FragmentCorn
 /// Columns that are finished at a time where there is more to do: with more, registers run out.
 inline constexpr int kPieceN = 32;
 
-/// Calls take(e, value) for element e of piece number `piece` of the accumulators, kColumns columns of one m64 block. The
-/// number is known at run time only, and registers have no index: there is a branch for each.
+/// Calls take(e, value) for element e of piece number `piece` of the accumulators, kColumns columns of one
+/// m64 block. The number is known at run time only, and registers have no index: there is a branch for each.
 template <typename Config, int kColumns, typename Take>
 __device__ __forceinline__ void take_piece(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                            int piece, const Take& take) {
@@ -435,8 +436,8 @@ __device__ __forceinline__ bool is_whole(const Params& params, const CtaTile<Con
           has_aligned_pairs<cuda::std::uint16_t>(epilogue.c, epilogue.ldc, epilogue.c_batch_stride));
 }
 
-/// A consumer warp's part of D as most of it is, see is_whole(), without the branches that the rest of it needs. corner: of
-/// the warp's rows.
+/// A consumer warp's part of D as most of it is, see is_whole(), without the branches that the rest of it
+/// needs. corner: of the warp's rows.
 template <typename Config>
 __device__ __forceinline__ void store_whole(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
@@ -477,8 +478,8 @@ __device__ __forceinline__ void store_whole(
   }
 }
 
-/// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a loop, as there
-/// is much to ask for. corner: of the warp's rows.
+/// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a
+/// loop, as there is much to ask for. corner: of the warp's rows.
 template <typename Config>
 __device__ __forceinline__ void store_general(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
@@ -523,10 +524,10 @@ __device__ __forceinline__ void store_general(
   }
 }
 
-/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The tile's pieces are
-/// dealt to all of them; each warp sends the others' to the same warp of their CTAs, where the sums of a lane belong to the same
-/// elements. A CTA adds in the order of K, so that the sum does not depend on who came first. Threads: all consumers of all
-/// CTAs; thread: number in the CTA.
+/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The
+/// tile's pieces are dealt to all of them; each warp sends the others' to the same warp of their CTAs, where
+/// the sums of a lane belong to the same elements. A CTA adds in the order of K, so that the sum does not
+/// depend on who came first. Threads: all consumers of all CTAs; thread: number in the CTA.
 template <typename Config>
 __device__ __forceinline__ void reduce_and_store(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
@@ -714,7 +715,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         smem.pipeline.producer_drain_uniform(state, params.used_stages);
       }
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
-      // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp, runs ahead.
+      // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp,
+      // runs ahead.
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         smem.tile_queue.send(queue_state, tile_at(index, params, Config::kLeaf));
         queue_state.advance();

@@ -23,8 +23,8 @@ inline constexpr int kMaxSplit = 8;
 inline constexpr Tile kTileForTheRest = {
     .block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2};
 
-/// What a kernel makes of the sums. Each has a kernel of its own for every tile, since what a kernel could do, too, slows
-/// down one that runs for a few microseconds.
+/// What a kernel makes of the sums. Each has a kernel of its own for every tile, since what a kernel could
+/// do, too, slows down one that runs for a few microseconds.
 enum class EpilogueKind {
   Plain,   ///< D = alpha · sum in a 16-bit type, at multiples of 16 bytes with rows of whole such chunks
   General  ///< all that a GemmEpilogue can ask for

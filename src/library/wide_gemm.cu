@@ -12,8 +12,8 @@ namespace {
 
 using wide::Config;
 
-// Dealt in turn to launches as they are enqueued or captured. Two that run at the same time and count in the same place keep
-// no pace.
+// Dealt in turn to launches as they are enqueued or captured. Two that run at the same time and count in the
+// same place keep no pace.
 constexpr std::uint32_t kCounters = 64;
 __device__ cuda::std::uint32_t steps_of_launches[kCounters];
 
@@ -37,8 +37,8 @@ struct Kernels {
   static Status begin_steps(const TwoWidthTiles<Config>& tiles, int num_k_blocks, int clusters,
                             cudaStream_t stream, cuda::std::uint32_t** steps) {
     *steps = nullptr;
-    // What clusters are apart adds up: to 0.4 % of the time at 8192³, of 1,280, and to nothing at 4096x7168x16384, of 1,024
-    // (H200).
+    // What clusters are apart adds up: to 0.4 % of the time at 8192³, of 1,280, and to nothing at
+    // 4096x7168x16384, of 1,024 (H200).
     constexpr std::int64_t kFewKBlocks = 1024;
     const std::int64_t waves = tiles.wide.num_tiles() / static_cast<std::uint32_t>(clusters);
     if (waves * num_k_blocks < kFewKBlocks) return {};

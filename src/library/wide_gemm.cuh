@@ -1,8 +1,8 @@
-// The library's kernel for large products on sm_90: version 15 of the Hopper ladder, with its tiles of two widths, and
-// the stores of one half of a tile under the products of the other; and with a fourth stage, in the place of the staging
-// buffers: a tile is stored through what its last K block has left of A. That takes all registers and all shared memory, so
-// that it computes what most products are and no more: D = alpha · A·B of one 16-bit type, K-major A and B, rows of D of
-// whole 16-byte chunks.
+// The library's kernel for large products on sm_90: version 15 of the Hopper ladder, with its tiles of two
+// widths, and the stores of one half of a tile under the products of the other; and with a fourth stage, in
+// the place of the staging buffers: a tile is stored through what its last K block has left of A. That takes
+// all registers and all shared memory, so that it computes what most products are and no more: D =
+// alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
 
 #pragma once
 
@@ -105,8 +105,8 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// Stores kStoreN columns of the warp's rows through its rows of A in a block of the stage: the block's products must be
-  /// done. fragment: their accumulators.
+  /// Stores kStoreN columns of the warp's rows through its rows of A in a block of the stage: the block's
+  /// products must be done. fragment: their accumulators.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
                                               int column) const {
     const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp * Config::kStoreM;
@@ -128,8 +128,8 @@ struct Consumer {
     }
   }
 
-  /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be overtaken by what the
-  /// warps have written there: TMA has read that.
+  /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be
+  /// overtaken by what the warps have written there: TMA has read that.
   __device__ __forceinline__ void release_stored(Pending pending) const {
     if (pending.block_n == 0) return;
     if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();
@@ -275,8 +275,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
         queue_state.advance();
         const int block_n = tiles.block_n(index);
-        // In other waves some have narrow tiles, which take less time for a K block, or none. The leader's peer cannot be
-        // far, for they share stages.
+        // In other waves some have narrow tiles, which take less time for a K block, or none. The leader's
+        // peer cannot be far, for they share stages.
         const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
         load_tile<Config>(

@@ -22,9 +22,10 @@ enum class DataKind {
 #ifndef __CUDACC_RTC__
 /// The probability that an element of DataKind::Integers with rows of `k` elements is not zero.
 ///
-/// k: the terms of a dot product, at least 1. The dot product of two such rows has mean 0 and standard deviation density * sqrt(k), which this keeps at
-/// 24 or below: ten of them are less than 256, up to which bf16 holds every integer. Results are exact, so
-/// that one wrong or missing product among k shows as a different number.
+/// k: the terms of a dot product, at least 1. The dot product of two such rows has mean 0 and standard
+/// deviation density * sqrt(k), which this keeps at 24 or below: ten of them are less than 256, up to which
+/// bf16 holds every integer. Results are exact, so that one wrong or missing product among k shows as a
+/// different number.
 double integer_density(std::int64_t k);
 
 /// Fills row-major `data` [rows, cols], rows `ld` elements apart, from `seed` and each element's position;

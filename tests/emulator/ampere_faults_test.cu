@@ -1,5 +1,6 @@
-// What kernels for GPUs before Hopper get wrong, each mistake in a few lines, and what the emulator says of it. Shuffles let
-// the lanes of a warp meet and order nothing: they make sure which of two accesses comes first.
+// What kernels for GPUs before Hopper get wrong, each mistake in a few lines, and what the emulator says of
+// it. Shuffles let the lanes of a warp meet and order nothing: they make sure which of two accesses comes
+// first.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -11,10 +11,11 @@
 
 namespace hopper_gemm::emulator {
 
-/// Operands of one problem in the emulated GPU's memory, of integers so small that every sum is exact, and the
-/// result. Around them lies what a kernel must not use: NaN behind the lines of A, B and C, no memory at all behind
-/// their last elements, a pattern around the rows of D. NaN is all of an operand that is multiplied by zero, too; there is no C where beta is 0,
-/// unless it is D. One at a time: it frees all that the emulated GPU had allocated.
+/// Operands of one problem in the emulated GPU's memory, of integers so small that every sum is exact, and
+/// the result. Around them lies what a kernel must not use: NaN behind the lines of A, B and C, no memory at
+/// all behind their last elements, a pattern around the rows of D. NaN is all of an operand that is
+/// multiplied by zero, too; there is no C where beta is 0, unless it is D. One at a time: it frees all that
+/// the emulated GPU had allocated.
 class EmulatedGemm {
  public:
   explicit EmulatedGemm(const LadderProblem& problem);

@@ -1,5 +1,5 @@
-// The library's back end wgmma on the emulated GPU: whatever configuration, operands and schedule, D is exact and nothing
-// else is written.
+// The library's back end wgmma on the emulated GPU: whatever configuration, operands and schedule, D is exact
+// and nothing else is written.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -129,8 +129,9 @@ std::vector<Case> cases_of_tiles() {
   return cases;
 }
 
-/// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in one cluster,
-/// one block of K and more than stages, D that ends within a tile; a beta that is there at times; what is not plain.
+/// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in
+/// one cluster, one block of K and more than stages, D that ends within a tile; a beta that is there at
+/// times; what is not plain.
 std::vector<Case> cases_of_two_widths() {
   std::vector<Case> cases;
   for (const Choice& choice : all_choices()) {
@@ -158,8 +159,8 @@ std::vector<Case> cases_of_two_widths() {
   return cases;
 }
 
-/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches; and what it leaves
-/// to another, more rows than it is for and operands that are not K-major.
+/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches; and
+/// what it leaves to another, more rows than it is for and operands that are not K-major.
 std::vector<Case> cases_of_few_rows() {
   std::vector<Case> cases;
   int number = 0;
@@ -209,8 +210,8 @@ std::vector<Case> cases_of_batches() {
 /// Of more, K would be so long that the emulator takes minutes.
 constexpr int kMostSlices = 4;
 
-/// K that the CTAs of a cluster, or of several, share evenly, unevenly, and with a last block that is cut short; tiles with
-/// few rows.
+/// K that the CTAs of a cluster, or of several, share evenly, unevenly, and with a last block that is cut
+/// short; tiles with few rows.
 std::vector<Case> cases_of_splits() {
   std::vector<Case> cases;
   int number = 0;
@@ -252,8 +253,8 @@ std::vector<Case> cases_of_special_values() {
   return cases;
 }
 
-/// Lines so far apart that elements of one tile are more than 2^32 apart: of A, and of C and a D that TMA stores or does
-/// not.
+/// Lines so far apart that elements of one tile are more than 2^32 apart: of A, and of C and a D that TMA
+/// stores or does not.
 std::vector<Case> cases_of_huge_pitches() {
   constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
   constexpr int kLines = 40;

@@ -1,5 +1,6 @@
-// What the GPU tests share. Those of them that the emulator runs too (tests/emulator/CMakeLists.txt) launch by
-// run_kernel() and have their shared memory from dynamic_shared_storage(): it has neither <<<>>> nor static shared memory.
+// What the GPU tests share. Those of them that the emulator runs too (tests/emulator/CMakeLists.txt) launch
+// by run_kernel() and have their shared memory from dynamic_shared_storage(): it has neither <<<>>> nor
+// static shared memory.
 #pragma once
 
 #include <cuda_runtime.h>

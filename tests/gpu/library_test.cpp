@@ -160,8 +160,8 @@ GemmOptions options_of(const std::string& config) {
   return options;
 }
 
-/// `shape` or, of a configuration that needs more, with a K so long that each of its CTAs has a block of it; with so few
-/// rows that the skinny kernel takes them, where the configuration is one of it.
+/// `shape` or, of a configuration that needs more, with a K so long that each of its CTAs has a block of it;
+/// with so few rows that the skinny kernel takes them, where the configuration is one of it.
 GemmShape fit(const std::string& config, GemmShape shape) {
   for (const library::wgmma::Choice& choice : library::wgmma::all_choices()) {
     if (name_of(choice) != config) continue;
@@ -452,8 +452,8 @@ struct Link {
   Activation activation = Activation::Relu;
 };
 
-/// X := activation(X · W) again and again, from one of two buffers to the other: each GEMM reads what the one before has
-/// written, and overwrites what that one has read.
+/// X := activation(X · W) again and again, from one of two buffers to the other: each GEMM reads what the one
+/// before has written, and overwrites what that one has read.
 class Chain {
  public:
   static constexpr int kExtent = 1032;
@@ -568,8 +568,8 @@ TEST_P(LibraryChains, GiveInAStreamWhatTheyGiveLinkByLink) {
   expect_the_same(20, [&] { return chain_.enqueue(stream_->get(), false); });
 }
 
-// Of a W that is K-major, launches of CTAs that have an SM and a tile each, and that overlap, bring the first K blocks to L2
-// before they wait. The last two never overlap.
+// Of a W that is K-major, launches of CTAs that have an SM and a tile each, and that overlap, bring the first
+// K blocks to L2 before they wait. The last two never overlap.
 INSTANTIATE_TEST_SUITE_P(
     All, LibraryChains,
     testing::Combine(
@@ -641,8 +641,8 @@ std::vector<DeviceBuffer<std::byte>> take_memory_but(std::int64_t bytes_left) {
   return blocks;
 }
 
-// By its name it is run where no others run beside it, which it would leave no memory. Kernels' code and what the driver
-// needs for launches take some.
+// By its name it is run where no others run beside it, which it would leave no memory. Kernels' code and what
+// the driver needs for launches take some.
 TEST(LibraryLargeShapesOfOthers, LeaveLittleMemoryAndEveryConfigurationRuns) {
   HG_SKIP_WITHOUT_HOPPER();
   constexpr std::int64_t kBytesLeft = std::int64_t{512} << 20;

@@ -13,8 +13,8 @@
 
 namespace hopper_gemm {
 
-/// Memory that host and GPU share, for one problem at a time. Between what it allocates it is NaN in every type, and tells
-/// whether it still is.
+/// Memory that host and GPU share, for one problem at a time. Between what it allocates it is NaN in every
+/// type, and tells whether it still is.
 class PoisonedMemory {
  public:
   explicit PoisonedMemory(std::size_t bytes) : bytes_(bytes) {

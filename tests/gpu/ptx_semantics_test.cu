@@ -770,8 +770,8 @@ struct RemoteStoreLog {
   float4 values[kRemoteStores];  // what the peer's threads stored
 };
 
-// Threads store 16 bytes each in the peer's shared memory, the last of them later than the others. Between the steps all
-// threads of the cluster meet.
+// Threads store 16 bytes each in the peer's shared memory, the last of them later than the others. Between
+// the steps all threads of the cluster meet.
 __global__ void remote_store_kernel(RemoteStoreLog* logs) {
   auto& [values, barrier] = dynamic_shared_storage<RemoteStoreStorage>();
   const SmemAddr bar = ptx::smem_addr(&barrier);

@@ -41,9 +41,9 @@ constexpr int kTileBBytes = kMaxN * kK * 2;
 
 enum class SourceA { Smem, Registers };
 
-// Byte offset of element (mn, k) of a tile of `rows` values of mn before the swizzle. K-major: panels along K whose rows
-// are one span, or without a swizzle core matrices, 8 rows of 16 bytes, M or N first. MN-major: panels of 64 mn, in each
-// of which a row is one k.
+// Byte offset of element (mn, k) of a tile of `rows` values of mn before the swizzle. K-major: panels along K
+// whose rows are one span, or without a swizzle core matrices, 8 rows of 16 bytes, M or N first. MN-major:
+// panels of 64 mn, in each of which a row is one k.
 template <Major kMajor, Swizzle kSwizzle>
 __device__ uint32_t tile_offset(int mn, int k, int rows) {
   if constexpr (kMajor == Major::MN) {

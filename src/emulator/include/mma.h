@@ -1,5 +1,5 @@
-// Emulated: what the ladder uses of CUDA's warp matrix functions, 16x16x16 products of bf16 or half with fp32 accumulators.
-// Which lane holds which elements is nobody's business but this file's, as in CUDA.
+// Emulated: what the ladder uses of CUDA's warp matrix functions, 16x16x16 products of bf16 or half with fp32
+// accumulators. Which lane holds which elements is nobody's business but this file's, as in CUDA.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -128,7 +128,8 @@ void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
               const fragment<matrix_a, 16, 16, 16, T, LayoutA>& a,
               const fragment<matrix_b, 16, 16, 16, T, LayoutB>& b,
               const fragment<accumulator, 16, 16, 16, float>& c) {
-  // The accumulators' elements 0 to 3 are columns 0 to 7, 4 to 7 the others; of B, bits 1 and 2 of the number are N and K.
+  // The accumulators' elements 0 to 3 are columns 0 to 7, 4 to 7 the others; of B, bits 1 and 2 of the number
+  // are N and K.
   const std::uint32_t a_pairs[4] = {detail::pair(a.x), detail::pair(a.x + 2), detail::pair(a.x + 4),
                                     detail::pair(a.x + 6)};
   for (int half = 0; half < 2; ++half) {

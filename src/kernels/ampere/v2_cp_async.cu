@@ -1,11 +1,11 @@
 // ampere.2 cp_async   prev: ampere.1   Change: the next K block is on its way while this one is multiplied
-// Why: in v1 the tensor cores wait for every load, and each of its bytes passes through a register. cp.async copies from
-//   global to shared memory by itself, so that one stage fills while the warps multiply the other. What lies beyond the
-//   edges is a copy of no bytes, which fills with zeros.
+// Why: in v1 the tensor cores wait for every load, and each of its bytes passes through a register. cp.async
+//   copies from global to shared memory by itself, so that one stage fills while the warps multiply the
+//   other. What lies beyond the edges is a copy of no bytes, which fills with zeros.
 // Expected: most of the memory's latency hidden behind a K block's products, and registers free. The loads of fragments
 //   stay as they were, with their bank conflicts.
-// Measured: 165 TFLOP/s, 20.9 % of cuBLAS, 58 % more than v1 (H200, 4096³, burst: profiles/h200/). The bank conflicts are as
-//   many as before, and now the limit.
+// Measured: 165 TFLOP/s, 20.9 % of cuBLAS, 58 % more than v1 (H200, 4096³, burst: profiles/h200/). The bank
+//   conflicts are as many as before, and now the limit.
 // Limits: A, B and D of one type, bf16 or fp16; K and the leading dimensions multiples of 8.
 
 #include <mma.h>

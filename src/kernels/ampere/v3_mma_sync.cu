@@ -1,12 +1,13 @@
 // ampere.3 mma_sync   prev: ampere.2   Change: ldmatrix and mma.sync.m16n8k16 instead of wmma, rows padded for them
-// Why: wmma decides how fragments are loaded, and keeps to itself which lane holds what. ldmatrix loads four 8x8 matrices
-//   at once, from row addresses of our choice: with 16 bytes of padding rows are 80 bytes apart, so that the eight rows
-//   of a matrix lie in different banks, where those of v2 met four by four. The layout of mma.sync's accumulators is
-//   documented: they go from registers to D without a detour.
+// Why: wmma decides how fragments are loaded, and keeps to itself which lane holds what. ldmatrix loads four
+//   8x8 matrices at once, from row addresses of our choice: with 16 bytes of padding rows are 80 bytes apart,
+//   so that the eight rows of a matrix lie in different banks, where those of v2 met four by four. The layout
+//   of mma.sync's accumulators is documented: they go from registers to D without a detour.
 // Expected: shared memory no longer the limit, and a short epilogue. The padding is a fifth of the tiles' memory, and
 //   pairs of the copies' rows still meet in some banks.
-// Measured: 244 TFLOP/s, 30.9 % of cuBLAS, 48 % more than v2 (H200, 4096³, burst: profiles/h200/). ldmatrix meets no bank
-//   conflict; without the padding the same kernel ran no faster than v2. 337,176 are left in the copies, at 8192³.
+// Measured: 244 TFLOP/s, 30.9 % of cuBLAS, 48 % more than v2 (H200, 4096³, burst: profiles/h200/). ldmatrix
+//   meets no bank conflict; without the padding the same kernel ran no faster than v2. 337,176 are left in
+//   the copies, at 8192³.
 // Limits: A, B and D of one type, bf16 or fp16; K and the leading dimensions multiples of 8.
 
 #include <cuda/std/cstdint>

@@ -1,11 +1,12 @@
-// ampere.4 swizzle   prev: ampere.3   Change: the 16-byte chunks of a row are permuted by the row's number, which allows rows of 128 bytes
-// Why: ldmatrix takes a chunk of 16 bytes from each of eight rows at a time, cp.async writes eight neighbouring chunks.
-//   XORing a chunk's number with its row's puts both in eight different places of the 128 bytes that the banks repeat
-//   after, where padding does so for ldmatrix alone, and costs memory. A row of exactly 128 bytes, a K block of 64, halves
-//   the number of times that all warps wait for each other.
+// ampere.4 swizzle   prev: ampere.3   Change: 16-byte chunks permuted by their row's number, in rows of 128 bytes
+// Why: ldmatrix takes a chunk of 16 bytes from each of eight rows at a time, cp.async writes eight
+//   neighbouring chunks. XORing a chunk's number with its row's puts both in eight different places of the
+//   128 bytes that the banks repeat after, where padding does so for ldmatrix alone, and costs memory. A row
+//   of exactly 128 bytes, a K block of 64, halves the number of times that all warps wait for each other.
 // Expected: no bank conflicts, neither in ldmatrix nor in the copies, and half the barriers.
-// Measured: 291 TFLOP/s, 36.8 % of cuBLAS, 19 % more than v3 (H200, 4096³, burst: profiles/h200/). No bank conflict in any
-//   instruction. Nearly all of the gain is the longer rows': with a K block of 32 it ran like v3.
+// Measured: 291 TFLOP/s, 36.8 % of cuBLAS, 19 % more than v3 (H200, 4096³, burst: profiles/h200/). No bank
+//   conflict in any instruction. Nearly all of the gain is the longer rows': with a K block of 32 it ran like
+//   v3.
 // Limits: A, B and D of one type, bf16 or fp16; K and the leading dimensions multiples of 8.
 
 #include <cuda/std/cstdint>

@@ -1,11 +1,12 @@
 // ampere.5 multistage   prev: ampere.4   Change: a ring of three stages, and fragments loaded one step ahead
-// Why: with two stages a K block has the time of one other to arrive in; with three it has that of two, and its copies
-//   need not wait for the last fragments of the one before. And where the fragments of a step are loaded before the products of the step before, the tensor
-//   cores need not wait for ldmatrix: registers are the last stage of the pipeline.
+// Why: with two stages a K block has the time of one other to arrive in; with three it has that of two, and
+//   its copies need not wait for the last fragments of the one before. And where the fragments of a step are
+//   loaded before the products of the step before, the tensor cores need not wait for ldmatrix: registers are
+//   the last stage of the pipeline.
 // Expected: the products of one K block follow those of the last without a gap.
-// Measured: 305 TFLOP/s, 38.5 % of cuBLAS, 5 % more than v4 (H200, 4096³, burst: profiles/h200/). Less than expected: by ncu
-//   at 8192³ half of the issue slots are taken, by addresses more than by anything else, and the tensor pipe is busy for 49 %
-//   of the time.
+// Measured: 305 TFLOP/s, 38.5 % of cuBLAS, 5 % more than v4 (H200, 4096³, burst: profiles/h200/). Less than
+//   expected: by ncu at 8192³ half of the issue slots are taken, by addresses more than by anything else, and
+//   the tensor pipe is busy for 49 % of the time.
 // Limits: A, B and D of one type, bf16 or fp16; K and the leading dimensions multiples of 8.
 
 #include <cuda/std/cstdint>

@@ -1,14 +1,14 @@
-// ampere.6 general   prev: ampere.5   Change: any shape, alignment, alpha, beta and output type; tiles as template parameters
-// Why: this is what a library falls back on. The tile is a template parameter, so that a larger one can do more
-//   products per byte (64x64 of each warp, in 128x256 of the CTA), and a smaller one can fill a GPU with a small D. Tiles
-//   go in bands that share their operands in L2. The loop computes no addresses but those of the copies: rows beyond the
-//   edges are copies of the last row, and columns beyond K copies of fewer bytes. D passes through shared memory, for
-//   rows of whole 16-byte chunks.
+// ampere.6 general   prev: ampere.5   Change: any shape, alignment, alpha, beta, output type; the tile as a parameter
+// Why: this is what a library falls back on. The tile is a template parameter, so that a larger one can do
+//   more products per byte (64x64 of each warp, in 128x256 of the CTA), and a smaller one can fill a GPU with
+//   a small D. Tiles go in bands that share their operands in L2. The loop computes no addresses but those of
+//   the copies: rows beyond the edges are copies of the last row, and columns beyond K copies of fewer bytes.
+//   D passes through shared memory, for rows of whole 16-byte chunks.
 // Diff: the kernel takes its tile as a template argument, its copies and its epilogue take any alignment.
 // Expected: the tensor cores wait for nothing but the start and the end of a tile.
-// Measured: 502 TFLOP/s, 63.3 % of cuBLAS, which has wgmma, and 102.7 % of the best of nine CUTLASS configurations for sm_80
-//   (H200, 4096³, burst: profiles/h200/). By ncu at 8192³ the tensor pipe is busy for 81 % of the time, with a third of
-//   v5's instructions and 64 % of its reads from L2.
+// Measured: 502 TFLOP/s, 63.3 % of cuBLAS, which has wgmma, and 102.7 % of the best of nine CUTLASS
+//   configurations for sm_80 (H200, 4096³, burst: profiles/h200/). By ncu at 8192³ the tensor pipe is busy
+//   for 81 % of the time, with a third of v5's instructions and 64 % of its reads from L2.
 // Limits: A and B of one type, bf16 or fp16, B column-major.
 
 #pragma once

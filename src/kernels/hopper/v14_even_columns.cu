@@ -5,7 +5,8 @@
 //   nothing beyond D.
 // Measured: 831 TFLOP/s, 102.3 % of cuBLAS (H200, 8192³, burst: profiles/h200/), in 2.7 % fewer cycles. At 4096³ it is
 //   786 TFLOP/s after 743.
-// Diff: what a consumer does for a tile becomes a function, to be compiled for either width; its lines are those of v13.
+// Diff: what a consumer does for a tile becomes a function, to be compiled for either width; its lines are
+//   those of v13.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>

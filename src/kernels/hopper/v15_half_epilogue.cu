@@ -1,7 +1,7 @@
 // v15 half_epilogue   prev: v14   Change: one half of a tile is stored while the other multiplies
-// Why: between two tiles the tensor cores wait until all accumulators are stored. A consumer has two blocks of them: the
-//   upper one can be done with its last K block before the lower one begins it, and the lower one be stored while the
-//   upper one multiplies its first K block of the next tile.
+// Why: between two tiles the tensor cores wait until all accumulators are stored. A consumer has two blocks
+//   of them: the upper one can be done with its last K block before the lower one begins it, and the lower
+//   one be stored while the upper one multiplies its first K block of the next tile.
 // Expected: fewer cycles from tile to tile, which counts where K is short.
 // Measured: 837 TFLOP/s, 103.1 % of cuBLAS (H200, 8192³, burst: profiles/h200/), in 0.7 % fewer cycles, and 719
 //   sustained, 105.6 %. At 4096x32768x512 it is 689 TFLOP/s after 656. Two or three K blocks of lead hide no more.

@@ -5,8 +5,8 @@
 //   4 bytes: 8 neighbours of 4 rows a warp, whole sectors of global memory and 32 different banks.
 // Expected: bound by the rate of multiply-adds. With 128 accumulators a thread they are nine tenths of the
 //   main loop's instructions (sm_90: 2048 of 2229 in a K block of 16; 96 load fragments, 12 copy).
-// Measured: 50.2 TFLOP/s, 97.9 % of cublasSgemm, 36 % more than v7 (H200, 4096³, burst: profiles/h200/). The multiply-adds
-//   take 75 % of what the SM could do, cublasSgemm's 77 %.
+// Measured: 50.2 TFLOP/s, 97.9 % of cublasSgemm, 36 % more than v7 (H200, 4096³, burst: profiles/h200/). The
+//   multiply-adds take 75 % of what the SM could do, cublasSgemm's 77 %.
 // Limits: none. Before sm_80, which has no cp.async, the copies go through registers.
 // Diff: the copies are a thread's own part of the work now, set up once, where v7 has two loops over the
 //   tile.
