@@ -1,7 +1,8 @@
-"""Tests of tools/plot.py: what it draws, and, where matplotlib is installed, that it draws it the same twice."""
+"""Tests of tools/plot.py: what it draws, the pictures that are committed, and, where matplotlib is, that it draws the same
+twice.
+"""
 
 import csv
-import importlib.util
 import itertools
 import json
 import os
@@ -25,15 +26,16 @@ import plot_shared_memory  # noqa: E402
 import plot_tile_orders  # noqa: E402
 import profile  # noqa: E402
 from chart_style import LabelledPoint  # noqa: E402
+from fetched_matplotlib import needs_matplotlib  # noqa: E402
 from ladder_results import NotMeasuredError, ResultsError  # noqa: E402
 
 HOPPER, AMPERE, SIMT = ladder_results.LADDERS
 DIAGRAMS = ROOT / "docs/images/diagrams.json"
 
+# A search path without matplotlib: --check needs none.
+NOWHERE = "/nonexistent"
 # A package of that name that cannot be imported.
 NO_MATPLOTLIB = 'raise ImportError("No module named matplotlib")\n'
-needs_matplotlib = unittest.skipUnless(importlib.util.find_spec("matplotlib"),
-                                       "matplotlib is not installed; ./dev plots installs it")
 
 
 def row(version, name, tflops, percent, **changes):
@@ -282,6 +284,48 @@ class RooflineTest(PictureTest):
             self.read()
 
 
+class OtherRooflinesTest(PictureTest):
+    def write_profile(self, ladder, number, speed, **changes):
+        readings = {figure: ("", "1") for figure in ladder.figures()}
+        readings.update({profile.DRAM_READ: ("Gbyte", "1.5"), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
+                         profile.BURST_SPEED: ("TFLOP/s", speed)})
+        version = f"{ladder.prefix}{number}"
+        origin = {"version": version, "name": "a_name", "gpu": "NVIDIA H200", "driver": "580", "commit": "89abcdef01",
+                  "shape": ladder.shape, "date": "2026-01-03T00:00:00Z", "measured by": "matmul", "counted by": "ncu",
+                  **changes}
+        path = self.folder / f"{profile.file_stem(version)}.csv"
+        path.write_text(profile.csv_text(origin, readings), encoding="utf-8")
+
+    def read(self):
+        return plot_measurements.read_other_rooflines(self.folder)
+
+    def test_points_are_what_was_profiled(self):
+        self.write_profile(profile.AMPERE, 1, "100.87")
+        self.write_profile(profile.AMPERE, 2, "168.59")
+        self.write_profile(profile.SIMT, 1, "0.5", commit="0123abcdef")
+        chart = self.read()
+        ampere, simt = chart.panels
+        self.assertEqual(ampere.points, (LabelledPoint(2 * 8192 ** 3 / 2e9, 100.87, "1 a_name"),
+                                         LabelledPoint(2 * 8192 ** 3 / 2e9, 168.59, "2 a_name")))
+        self.assertEqual(simt.points, (LabelledPoint(2 * 4096 ** 3 / 2e9, 0.5, "1 a_name"),))
+        self.assertEqual((ampere.peak, simt.peak, chart.bandwidth), (989, 67, 4.8))
+        self.assertIn("ampere: commit 89abcdef01, 2026-01-03; simt: commit 0123abcdef", chart.caption)
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(NotMeasuredError, "no profile of a version of the ampere ladder"):
+            self.read()
+        self.write_profile(profile.AMPERE, 1, "100.87")
+        with self.assertRaisesRegex(NotMeasuredError, "no profile of a version of the simt ladder"):
+            self.read()
+        self.write_profile(profile.SIMT, 1, "n/a")
+        with self.assertRaisesRegex(ResultsError, "version simt.1 has no figure of matmul__burst_speed"):
+            self.read()
+        self.write_profile(profile.SIMT, 1, "0.5")
+        self.write_profile(profile.SIMT, 2, "5.2", commit="0123abcdef")
+        with self.assertRaisesRegex(ResultsError, "commit '0123abcdef', not '89abcdef01'"):
+            self.read()
+
+
 class EnergyTest(PictureTest):
     def read(self, rows):
         self.write_csv(rows, "ladder.csv")
@@ -363,7 +407,8 @@ class ProgramTest(PictureTest):
         self.expect_refused(["simt"], "simt.csv")
         self.expect_refused(["squares"], "squares.csv")
         self.expect_refused(["swizzle"], "diagrams.json")
-        self.expect_refused(["volta"], "no picture 'volta'", "hopper, ampere, simt, squares, roofline, energy, tile_orders")
+        self.expect_refused(["volta"], "no picture 'volta'",
+                            "hopper, ampere, simt, squares, roofline, other_rooflines, energy, tile_orders")
         self.write_csv([line for line in ladder_rows() if line["mode"] == "burst"], "ladder.csv")
         self.expect_refused(["energy"], "no sustained rows")
 
@@ -388,6 +433,32 @@ class ProgramTest(PictureTest):
         self.assertEqual(list(drawn), ["ampere", "squares"])
         self.assertEqual(self.run_and_read(), drawn)
         self.assertNotIn("<dc:date>", "".join(drawn.values()))
+        self.assertEqual(self.run_tool("--check").returncode, 0)
+
+    def test_pictures_of_other_data_are_found(self):
+        rows = ampere_rows()
+        self.write_csv(rows)
+        self.expect_refused(["--check"], "not of today's data", "ampere.svg", PYTHONPATH=NOWHERE)
+        read, _ = plot_ladder.PICTURES["ampere"]
+        picture = self.folder / "ampere.svg"
+        picture.write_text(f"<svg/>{chart_style.data_comment(read(self.folder))}\n", encoding="utf-8")
+        result = self.run_tool("--check", PYTHONPATH=NOWHERE)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        self.write_csv([rows[0], {**rows[1], "tflops": "201.0"}, *rows[2:]])
+        self.assertIn("not of today's data", self.run_tool("--check").stderr)
+
+    def test_committed_pictures_have_a_dark_color_for_each(self):
+        pictures = [*ladder_results.DEFAULT_FOLDER.glob("*.svg"), *DIAGRAMS.parent.glob("*.svg")]
+        self.assertGreaterEqual(len(pictures), 12)
+        for path in pictures:
+            with self.subTest(path.name):
+                self.expect_dark_colors(path.read_text(encoding="utf-8"))
+
+    def expect_dark_colors(self, svg):
+        self.assertEqual(svg.count(chart_style.dark_style()), 1)
+        colors = set(re.findall(r"(?:fill|stroke)(?:: |=\")(#[0-9a-f]+|[a-z]+)", svg.replace("</style>", "", 1)))
+        # What url() names are hatches, whose colors are among these.
+        self.assertLessEqual(colors - {"none", "url"}, set(chart_style.DARK))
 
     @needs_matplotlib
     def test_all_colors_have_one_for_dark_pages(self):
@@ -397,13 +468,11 @@ class ProgramTest(PictureTest):
             if path.name != "squares.csv":
                 (self.folder / path.name).symlink_to(path)
         drawn = self.run_and_read()
-        self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "energy", "tile_orders",
-                                       "swizzle", "smem_descriptor"])
+        self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "other_rooflines", "energy",
+                                       "tile_orders", "swizzle", "smem_descriptor"])
         for name, text in drawn.items():
             with self.subTest(name):
-                self.assertEqual(text.count("prefers-color-scheme: dark"), 1)
-                colors = set(re.findall(r"(?:fill|stroke)(?:: |=\")(#[0-9a-f]+|[a-z]+)", text.replace("</style>", "", 1)))
-                self.assertLessEqual(colors - {"none"}, set(chart_style.DARK))
+                self.expect_dark_colors(text)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Tests of tools/plot_timeline.py: what it finds in a trace, and, where matplotlib is installed, that it draws the same
 twice."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -15,6 +14,7 @@ TOOL = TOOLS / "plot_timeline.py"
 
 sys.path.insert(0, str(TOOLS))
 import plot_timeline  # noqa: E402
+from fetched_matplotlib import needs_matplotlib  # noqa: E402
 from plot_timeline import Span  # noqa: E402
 
 # A ring of two stages.
@@ -160,7 +160,7 @@ class PlotTimelineTest(unittest.TestCase):
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("./dev plots installs it", result.stderr)
 
-    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed; ./dev plots installs it")
+    @needs_matplotlib
     def test_same_trace_same_file(self):
         self.write(trace())
         for axis in ("order", "steps"):

@@ -6,6 +6,7 @@ those. The background is one of them: whatever a browser makes of the preference
 """
 
 import dataclasses
+import hashlib
 import io
 import math
 import pathlib
@@ -88,10 +89,17 @@ def caption_height(caption):
     return 0.25 + LINE_HEIGHT * len(caption.splitlines())
 
 
-def save(figure, path, title):
+def data_comment(what):
+    """What a picture says of the data that it shows, so that one can tell without drawing it again if it is of these."""
+    return f"<!-- SHA-256 of the data: {hashlib.sha256(repr(what).encode()).hexdigest()} -->"
+
+
+def save(figure, path, title, what):
+    """what: the data that the picture shows."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
-    pathlib.Path(path).write_text(text.getvalue().replace("</style>", dark_style() + "</style>", 1), encoding="utf-8")
+    svg = text.getvalue().replace("</style>", dark_style() + "</style>", 1)
+    pathlib.Path(path).write_text(f"{svg}{data_comment(what)}\n", encoding="utf-8")
 
 
 def rounds_text(row):

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Draws the project's charts and diagrams as SVG, for light and dark pages.
 
-    tools/plot.py [--profiles profiles/h200] [--images docs/images] [PICTURE...]
+    tools/plot.py [--check] [--profiles profiles/h200] [--images docs/images] [PICTURE...]
 
 Charts of measurements are from the CSV files of one GPU and stand beside them: hopper, ampere and simt, the speed of
-each version of a ladder; squares, speed over size; roofline; energy. Diagrams of how things work are from
+each version of a ladder; squares, speed over size; roofline and other_rooflines; energy. Diagrams of how things work are from
 diagrams.json, which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
 smem_descriptor.
 
 A picture whose data is not there is left out, unless it was named. What must not be published is refused, see
 tools/ladder_results.py. Run again on the same data with the same matplotlib, it writes the same files. `./dev plots`
-installs that matplotlib and runs this.
+installs that matplotlib and runs this. With --check it draws nothing, needs no matplotlib, and fails where a picture is
+missing or shows other data than there are now.
 """
 
 import argparse
@@ -56,6 +57,13 @@ def read_pictures(names, folders):
     return found
 
 
+def check(pictures):
+    stale = [path for path, (what, _) in pictures.items()
+             if not path.is_file() or chart_style.data_comment(what) not in path.read_text(encoding="utf-8")]
+    if stale:
+        raise ResultsError(f"not of today's data: {', '.join(map(str, stale))}; type ./dev plots and commit the result")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", nargs="*", metavar="PICTURE",
@@ -64,11 +72,16 @@ def main():
                         help="the folder of the CSV files (default: profiles/h200)")
     parser.add_argument("--images", type=pathlib.Path, default=DEFAULT_IMAGES,
                         help="the folder of diagrams.json (default: docs/images)")
+    parser.add_argument("--check", action="store_true", help="draw nothing; fail where a picture is not of these data")
     arguments = parser.parse_args()
     folders = {"profiles": arguments.profiles, "images": arguments.images}
 
     def draw_pictures():
-        for path, (what, draw) in read_pictures(arguments.pictures, folders).items():
+        pictures = read_pictures(arguments.pictures, folders)
+        if arguments.check:
+            check(pictures)
+            return
+        for path, (what, draw) in pictures.items():
             draw(what, path)
             print(path)
 

@@ -122,7 +122,7 @@ def draw(chart, path):
                       xytext=(-4, 72 * LEVEL * level + 3), textcoords="offset points", ha="right", va="bottom")
 
     chart_style.add_words(figure, chart.title, chart.caption)
-    chart_style.save(figure, path, chart.title)
+    chart_style.save(figure, path, chart.title, chart)
 
 
 PICTURES = {ladder.name: (functools.partial(read, ladder), draw) for ladder in LADDERS}

@@ -1,17 +1,19 @@
-"""Charts of measurements beside the ladders': squares.svg, roofline.svg, energy.svg. tools/plot.py draws them.
+"""Charts of measurements beside the ladders': squares.svg, roofline.svg and so on. tools/plot.py draws them.
 
 - squares: speed over size, of some versions, the library and cuBLAS, from squares.csv.
 - roofline: speed over arithmetic intensity, of each version that ladder.csv and a profile (v01.csv …) hold.
+- other_rooflines: the same of the other two ladders, from their profiles alone (ampere1.csv …, simt1.csv …).
 - energy: energy per operation over speed, from the sustained rows of ladder.csv.
 """
 
 import dataclasses
+import math
 import statistics
 
 import chart_style
 import ladder_results
 import profile  # tools/profile.py, not the standard library's
-from chart_style import BACKGROUND, GRID, INK, MUTED, ORANGE, SERIES, LabelledPoint
+from chart_style import BACKGROUND, BLUE, GRID, INK, MUTED, ORANGE, SERIES, LabelledPoint
 from ladder_results import (
     BASELINE, BEST, CEILING, LADDERS, NotMeasuredError, ResultsError, positive, reading, speed_text)
 
@@ -20,6 +22,7 @@ SQUARES_VERSIONS = ("1", "2", "4", "7", "11", "15", BEST, BASELINE)
 
 # https://www.nvidia.com/en-us/data-center/h200/
 DRAM_BANDWIDTHS = {"NVIDIA H200": 4.8}  # TB/s
+PEAKS = {"NVIDIA H200": {"bf16": 989, "fp32": 67}}  # TFLOP/s, of bf16 without sparsity
 SECTOR_BYTES = 32
 
 
@@ -82,7 +85,7 @@ def draw_squares(chart, path):
                           arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.6, "relpos": (0, 0.5),
                                       "shrinkA": 1, "shrinkB": 3})
     chart_style.add_words(figure, chart.title, chart.caption)
-    chart_style.save(figure, path, chart.title)
+    chart_style.save(figure, path, chart.title, chart)
 
 
 # --- Roofline ----------------------------------------------------------------------------------------------------
@@ -107,53 +110,78 @@ class Roofline:
     ceiling: float  # TFLOP/s
 
 
-def read_hopper_profiles(folder):
+def read_profiles(folder, ladder):
     try:
-        return profile.read_profiles(folder, profile.HOPPER)
+        return profile.read_profiles(folder, ladder)
     except profile.ProfileError as error:
         raise ResultsError(str(error)) from error
 
 
-def intensity(readings, metrics, version):
+def check_origins(profiles, folder, gpu, shape):
+    """Refuses profiles of several runs, or of something else."""
+    first, _ = profiles[0]
+    for origin, _ in profiles:
+        for what, expected in (("gpu", gpu), ("shape", shape), ("commit", first["commit"])):
+            if origin[what] != expected:
+                raise ResultsError(f"the profile of version {origin['version']} in {folder} is of {what} "
+                                   f"'{origin[what]}', not '{expected}'; profile all versions together")
+
+
+def known_of(gpu, table, what):
+    if gpu not in table:
+        raise NotMeasuredError(f"the roofline knows the {what} of {', '.join(table)} only, not that of {gpu}")
+    return table[gpu]
+
+
+def figure_of(readings, metric, version):
+    value = profile.convert(readings[metric], profile.FORMATS[metric][0])
+    if not value:
+        raise ResultsError(f"the profile of version {version} has no figure of {metric}")
+    return value
+
+
+def intensity(readings, metrics, origin):
     """FLOP for each of the bytes that the metrics count together."""
-    size = 0
-    for metric in metrics:
-        value = profile.convert(readings[metric], profile.FORMATS[metric][0])
-        if not value:
-            raise ResultsError(f"the profile of version {version} has no figure of {metric}")
-        size += value * (SECTOR_BYTES if metric == profile.L2_SECTORS_READ else 1)
-    return 2 * HOPPER.size ** 3 / size
+    size = sum(figure_of(readings, metric, origin["version"]) *
+               (SECTOR_BYTES if metric == profile.L2_SECTORS_READ else 1) for metric in metrics)
+    return 2 * math.prod(int(extent) for extent in origin["shape"].split("x")) / size
+
+
+DRAM_BYTES = (profile.DRAM_READ, profile.DRAM_WRITTEN)
 
 
 def read_roofline(folder):
-    profiles = read_hopper_profiles(folder)
+    profiles = read_profiles(folder, profile.HOPPER)
     rows = ladder_results.read_results(folder / HOPPER.file, HOPPER)["burst"]
     row = next(iter(rows.values()))
     profiles = [(origin, readings) for origin, readings in profiles if origin["version"] in rows]
     if not profiles or CEILING not in rows:
         raise NotMeasuredError(f"{folder} has no version's profile beside {HOPPER.file}, or that has no ceiling")
-    bandwidth = DRAM_BANDWIDTHS.get(row["gpu"])
-    if bandwidth is None:
-        raise NotMeasuredError(f"the roofline knows the DRAM bandwidth of {', '.join(DRAM_BANDWIDTHS)} only, "
-                               f"not that of {row['gpu']}")
+    bandwidth = known_of(row["gpu"], DRAM_BANDWIDTHS, "DRAM bandwidth")
+    check_origins(profiles, folder, row["gpu"], HOPPER.shape)
     first, _ = profiles[0]
-    for origin, _ in profiles:
-        for what, expected in (("gpu", row["gpu"]), ("shape", HOPPER.shape), ("commit", first["commit"])):
-            if origin[what] != expected:
-                raise ResultsError(f"the profile of version {origin['version']} in {folder} is of {what} "
-                                   f"'{origin[what]}', not '{expected}'; profile all versions together")
     with reading(folder / HOPPER.file):
         ceiling = positive(rows[CEILING], "tflops")
         points = tuple(RooflinePoint(origin["version"], origin["name"], positive(rows[origin["version"]], "tflops"),
-                                     intensity(readings, (profile.DRAM_READ, profile.DRAM_WRITTEN), origin["version"]),
-                                     intensity(readings, (profile.L2_SECTORS_READ,), origin["version"]),
-                                     intensity(readings, (profile.L2_TO_SM,), origin["version"]))
+                                     intensity(readings, DRAM_BYTES, origin),
+                                     intensity(readings, (profile.L2_SECTORS_READ,), origin),
+                                     intensity(readings, (profile.L2_TO_SM,), origin))
                        for origin, readings in profiles)
     caption = (f"Bytes as ncu counts them during one launch, commit {first['commit']}, {first['date'][:10]}; "
                f"DRAM roof: {bandwidth} TB/s, {row['gpu']} data sheet\n"
                f"Speeds and wgmma ceiling in bursts, {chart_style.rounds_text(row)}\n{chart_style.run_text(row)}")
     return Roofline(f"Roofline: {HOPPER.type}, {HOPPER.shape}, {row['gpu']}", caption, points, bandwidth,
                     ceiling)
+
+
+def draw_roof(axes, bandwidth, peak, peak_text):
+    """The slope of DRAM's bandwidth, and what the roof is; the axes must have their limits."""
+    low = axes.get_xlim()[0]
+    ridge = peak / bandwidth
+    axes.plot((low, ridge), (low * bandwidth, peak), color=INK, linewidth=1.1)
+    chart_style.write_along(axes, (low, low * bandwidth), (ridge, peak), f"DRAM {bandwidth} TB/s")
+    axes.annotate(peak_text, (1, peak), xycoords=axes.get_yaxis_transform(), xytext=(0, 3),
+                  textcoords="offset points", ha="right")
 
 
 def draw_roofline(chart, path):
@@ -184,17 +212,72 @@ def draw_roofline(chart, path):
     chart_style.label_points(l2, numbers, [(point.sm, point.tflops) for point in chart.points])
     l2.legend(loc="lower right", fontsize=8, frameon=False, handletextpad=0)
 
-    ridge = chart.ceiling / chart.bandwidth
-    low = dram.get_xlim()[0]
-    dram.plot((low, ridge), (low * chart.bandwidth, chart.ceiling), color=INK, linewidth=1.1)
-    chart_style.write_along(dram, (low, low * chart.bandwidth), (ridge, chart.ceiling),
-                            f"DRAM {chart.bandwidth} TB/s")
-    dram.annotate(f"wgmma ceiling {speed_text(chart.ceiling)}", (1, chart.ceiling),
-                  xycoords=dram.get_yaxis_transform(), xytext=(0, 3), textcoords="offset points", ha="right")
+    draw_roof(dram, chart.bandwidth, chart.ceiling, f"wgmma ceiling {speed_text(chart.ceiling)}")
     names = [LabelledPoint(point.dram, point.tflops, f"{point.version} {point.name}") for point in chart.points]
     chart_style.scatter_with_zoom(dram, names, 1.15, (0.44, 0.08, 0.54, 0.4))
     chart_style.add_words(figure, chart.title, chart.caption)
-    chart_style.save(figure, path, chart.title)
+    chart_style.save(figure, path, chart.title, chart)
+
+
+# --- The other ladders' rooflines --------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class RooflinePanel:
+    title: str
+    points: tuple  # FLOP for each byte from and to DRAM, TFLOP/s
+    peak: float  # TFLOP/s
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherRooflines:
+    title: str
+    caption: str
+    panels: tuple
+    bandwidth: float  # TB/s
+
+
+def read_other_rooflines(folder):
+    panels, lines = [], []
+    for ladder, profiled in ((LADDERS[1], profile.AMPERE), (LADDERS[2], profile.SIMT)):
+        profiles = read_profiles(folder, profiled)
+        if not profiles:
+            raise NotMeasuredError(f"{folder} has no profile of a version of the {ladder.name} ladder")
+        first, _ = profiles[0]
+        check_origins(profiles, folder, first["gpu"], profiled.shape)
+        points = tuple(LabelledPoint(intensity(readings, DRAM_BYTES, origin),
+                                     figure_of(readings, profile.BURST_SPEED, origin["version"]),
+                                     f"{origin['version'].rpartition('.')[2]} {origin['name']}")
+                       for origin, readings in profiles)
+        peak = known_of(first["gpu"], PEAKS, "peak")[ladder.type]
+        panels.append(RooflinePanel(f"{ladder.name}: {ladder.type}, {profiled.shape}", points, peak))
+        lines.append(f"{ladder.name}: commit {first['commit']}, {first['date'][:10]}")
+    bandwidth = known_of(first["gpu"], DRAM_BANDWIDTHS, "DRAM bandwidth")
+    caption = (f"Bytes as ncu counts them during one launch; speeds in bursts, by matmul\n"
+               f"Roofs: {first['gpu']} data sheet; bf16 is wgmma's, which mma.sync does not reach\n{'; '.join(lines)}")
+    return OtherRooflines(f"Rooflines of the other ladders: {first['gpu']}", caption, tuple(panels), bandwidth)
+
+
+def draw_other_rooflines(chart, path):
+    bottom, height, top = chart_style.caption_height(chart.caption) + 0.5, 3.8, 0.8
+    figure = chart_style.new_figure(bottom + height + top)
+    for left, panel in zip((0.6, 5.05), chart.panels, strict=True):
+        axes = chart_style.add_axes(figure, left, bottom, 3.75, height)
+        # Room for the slope, left of where it ends.
+        ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick > panel.peak / chart.bandwidth / 20]
+        chart_style.set_log_ticks(axes, "x", ticks)
+        chart_style.set_log_ticks(axes, "y", (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000))
+        axes.set_xlim(ticks[0], ticks[-1])
+        axes.set_ylim(0.7 * min(point.y for point in panel.points), 1.5 * panel.peak)
+        axes.set_xlabel("FLOP for each byte from and to DRAM")
+        axes.set_title(f"TFLOP/s, {panel.title}", loc="left", fontsize=9, color=MUTED)
+        axes.grid()
+        axes.axhline(panel.peak, color=INK, linewidth=1.1, linestyle=":")
+        draw_roof(axes, chart.bandwidth, panel.peak, f"data sheet {panel.peak}")
+        axes.scatter([point.x for point in panel.points], [point.y for point in panel.points], color=BLUE, s=26, zorder=4)
+        chart_style.label_points(axes, panel.points)
+    chart_style.add_words(figure, chart.title, chart.caption)
+    chart_style.save(figure, path, chart.title, chart)
 
 
 # --- Energy ------------------------------------------------------------------------------------------------------
@@ -243,8 +326,8 @@ def draw_energy(chart, path):
                   textcoords="offset points", color=MUTED)
     chart_style.scatter_with_zoom(axes, chart.points, 1.08, (0.46, 0.48, 0.53, 0.46))
     chart_style.add_words(figure, chart.title, chart.caption)
-    chart_style.save(figure, path, chart.title)
+    chart_style.save(figure, path, chart.title, chart)
 
 
 PICTURES = {"squares": (read_squares, draw_squares), "roofline": (read_roofline, draw_roofline),
-            "energy": (read_energy, draw_energy)}
+            "other_rooflines": (read_other_rooflines, draw_other_rooflines), "energy": (read_energy, draw_energy)}

@@ -108,7 +108,7 @@ def draw_swizzle(swizzle, path):
         draw_cells(axes, left, top, lines, swizzle.chunk_bytes, name,
                    f"Chunk 0 of all {len(lines)} rows: {banks} banks, {conflict}")
     chart_style.add_words(figure, title, caption)
-    chart_style.save(figure, path, title)
+    chart_style.save(figure, path, title, swizzle)
 
 
 # --- Descriptor --------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def draw_descriptor(descriptor, path):
     draw_layout(axes, BITS_LEFT, layouts, k_major.title, 1, "K", "M or N", k_major.meanings)
     draw_layout(axes, BITS_LEFT + 3.3, layouts, mn_major.title, 2, "M or N", "K", mn_major.meanings)
     chart_style.add_words(figure, title, caption)
-    chart_style.save(figure, path, title)
+    chart_style.save(figure, path, title, descriptor)
 
 
 PICTURES = {"swizzle": (read_swizzle, draw_swizzle), "smem_descriptor": (read_descriptor, draw_descriptor)}

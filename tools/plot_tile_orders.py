@@ -132,7 +132,7 @@ def draw(orders, path):
                                     bottom + (grid_rows - 1 - from_top) * row_height + BELOW, SIDE, SIDE)
         draw_panel(axes, panel, orders.shape)
     chart_style.add_words(figure, orders.title, orders.caption)
-    chart_style.save(figure, path, orders.title)
+    chart_style.save(figure, path, orders.title, orders)
 
 
 PICTURES = {"tile_orders": (read, draw)}

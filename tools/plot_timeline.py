@@ -25,20 +25,16 @@ import chart_style
 
 BARRIER_BYTES = 8
 
-# Legible on white and on dark pages: the background is transparent.
-TEXT = "#7d8590"
-IN_BOX = "#0d1117"
-FILLING = "#5b9bd5"
-FULL = "#a6b1bd"
-MULTIPLYING = "#e09f3e"
-STORING = "#57ab5a"
-WAITING = "#7d8590"
+FILLING = chart_style.BLUE
+FULL = chart_style.GRID
+MULTIPLYING = chart_style.ORANGE
+STORING = chart_style.GREEN
+WAITING = chart_style.MUTED
 
-WIDTH = 10.0  # in inches
 LANE = 0.3  # the height of one
-LEFT = 0.15  # where the axes begin, of the width
+LEFT = 0.17  # where the axes begin, of the width
 GAP = 0.0006  # at each end of a box, of the axis
-SMALLEST_LABEL = 0.0055  # the part of the axis that a digit of a label takes
+SMALLEST_LABEL = 0.0068  # the part of the axis that a digit of a label takes
 
 
 class TraceError(Exception):
@@ -251,24 +247,19 @@ def order_of(lanes, issues, window):
 def draw(timeline, window, axis, title, path):
     # Here, so that what is drawn can be tested where matplotlib is not installed.
     import matplotlib
-    matplotlib.use("svg")
-    from matplotlib import patches, pyplot
+    from matplotlib import patches
 
-    # Text as outlines: the picture looks the same everywhere. The salt makes the file's identifiers the same each time.
-    matplotlib.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "hopper-gemm", "font.family": "DejaVu Sans",
-                                "font.size": 9, "text.color": TEXT, "axes.edgecolor": TEXT, "xtick.color": TEXT,
-                                "axes.labelcolor": TEXT, "hatch.linewidth": 0.8})
     lanes = lanes_of(timeline)
     place = order_of(lanes, timeline.issues, window) if axis == "order" else float
     first, last = (place(step) for step in window)
     top, bottom = 0.62, 0.5 if axis == "steps" else 0.3  # inches
     height = top + bottom + LANE * len(lanes)
-    figure = pyplot.figure(figsize=(WIDTH, height))
+    figure = chart_style.new_figure(height)
+    matplotlib.rcParams["hatch.linewidth"] = 0.8
     axes = figure.add_axes((LEFT, bottom / height, 0.985 - LEFT, LANE * len(lanes) / height))
-    axes.patch.set_visible(False)
     axes.set_xlim(first, last)
     axes.set_ylim(len(lanes) - 0.5, -0.5)
-    axes.set_yticks(range(len(lanes)), [name for name, _ in lanes], color=TEXT)
+    axes.set_yticks(range(len(lanes)), [name for name, _ in lanes])
     axes.tick_params(axis="y", length=0)
     if axis == "order":
         axes.set_xticks([])
@@ -276,8 +267,7 @@ def draw(timeline, window, axis, title, path):
     else:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("steps of the emulator's scheduler, not time on a GPU", fontsize=8)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    axes.spines["left"].set_visible(False)
 
     for lane, (_, boxes) in enumerate(lanes):
         for box in boxes:
@@ -290,7 +280,7 @@ def draw(timeline, window, axis, title, path):
                 facecolor="none" if box.hatched else box.color, edgecolor=box.color,
                 hatch="////" if box.hatched else None))
             if (end - begin) / (last - first) > SMALLEST_LABEL * len(box.label):
-                axes.text((begin + end) / 2, lane, box.label, color=IN_BOX, ha="center", va="center_baseline",
+                axes.text((begin + end) / 2, lane, box.label, color=chart_style.BACKGROUND, ha="center", va="center_baseline",
                           fontsize=7)
     for step in timeline.issues:
         if window[0] <= step <= window[1]:
@@ -306,8 +296,7 @@ def draw(timeline, window, axis, title, path):
     figure.legend(handles=handles, loc="upper right", ncols=len(handles), frameon=False, fontsize=8,
                   bbox_to_anchor=(0.985, 1 - 0.28 / height), borderaxespad=0, handlelength=1.4, columnspacing=1.2)
     figure.text(0.012, 1 - 0.07 / height, title, fontsize=10, va="top")
-    figure.savefig(path, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Title": title})
-    pyplot.close(figure)
+    chart_style.save(figure, path, title, (timeline, window))
 
 
 def parse_blocks(text):
