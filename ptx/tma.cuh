@@ -7,8 +7,8 @@
 // Coordinates are in elements, fastest dimension first. A box may end beyond the tensor: a load fills what lies
 // outside with the map's fill value and counts its bytes in full, a store leaves it out. Two rules that the manual
 // does not spell out, seen on an H200, where breaking them ends the kernel with an illegal instruction: the fastest
-// coordinate of a load is a multiple of 16 bytes, with and without a swizzle; and a load may start before 0, but a
-// store or a reduction may not.
+// coordinate of a load or a store is a multiple of 16 bytes, with and without a swizzle; and a load may start before 0,
+// but a store or a reduction may not.
 #pragma once
 
 #include <ptx/address.cuh>

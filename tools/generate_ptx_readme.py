@@ -12,6 +12,7 @@ A complete doc comment, directly above the function:
 """
 
 import argparse
+import collections
 import dataclasses
 import difflib
 import pathlib
@@ -22,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PTX = ROOT / "ptx"
 README = PTX / "README.md"
 COMPILE_TESTS = sorted((ROOT / "tests").glob("ptx_compile*_test.cu"))
-USERS = (ROOT / "src" / "kernels", ROOT / "include" / "hopper_gemm")
+VERSION_FILE = re.compile(r"v(\d+)_")
+USERS = ("src/kernels/**/*", "src/library/*", "src/*.cu", "include/hopper_gemm/*")
 BEGIN = "<!-- reference table: begin (tools/generate_ptx_readme.py) -->"
 END = "<!-- reference table: end -->"
 ISA_URL = "https://docs.nvidia.com/cuda/parallel-thread-execution/"
@@ -168,23 +170,37 @@ def collapse_wgmma(wrappers):
 def users():
     """The text, without comments, of every file that may use the wrappers."""
     files = {}
-    for folder in USERS:
-        for path in sorted(folder.rglob("*")):
+    for pattern in USERS:
+        for path in sorted(ROOT.glob(pattern)):
             if path.suffix in {".cu", ".cuh", ".hpp", ".h"}:
                 text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
                 files[path] = text
     return files
 
 
-def user_name(path):
-    """The file's name, with its ladder's where two of them have the same versions."""
-    return f"{path.parent.name}/{path.name}" if path.parent.name in ("ampere", "simt") else path.name
+def ladder_versions(paths):
+    """Their versions as ladders have them: hopper 1, 3-5."""
+    versions = collections.defaultdict(list)
+    for path in paths:
+        versions[path.parent.name].append(int(VERSION_FILE.match(path.name)[1]))
+    texts = []
+    for ladder, numbers in versions.items():
+        runs = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][1] + 1:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number])
+        texts.append(f"{ladder} {', '.join(f'{a}-{b}' if a < b else str(a) for a, b in runs)}")
+    return texts
 
 
 def used_by(name, files):
     pattern = r"wgmma_mma_async_m64n\d+k16" if WGMMA_NAME.match(name) else re.escape(name)
     called = re.compile(rf"\b{pattern}\s*[<(]")
-    return [user_name(path) for path, text in files.items() if called.search(text)]
+    paths = [path for path, text in files.items() if called.search(text)]
+    versions = [path for path in paths if VERSION_FILE.match(path.name)]
+    return ladder_versions(versions) + [path.name for path in paths if path not in versions]
 
 
 def cell(text):
