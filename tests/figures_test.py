@@ -19,6 +19,7 @@ import ladder_results  # noqa: E402
 import profile  # noqa: E402  tools/profile.py, not the standard library's
 
 RECORDS = ladder_results.DEFAULT_FOLDER
+MOST_WARPS = 64  # of an SM, sm_90
 
 UNITS = ("TFLOP/s", "pJ", "GHz", "MHz", "GB", "MB", "KiB", "W", "%", "ms", "us")
 NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
@@ -216,6 +217,18 @@ class FiguresTest(unittest.TestCase):
         for *problem, percent in rows:
             with self.subTest(problem):
                 self.assertEqual(percent, f"{percents[tuple(problem)]:.1f} %")
+
+    def test_issue_rates(self):
+        """Those of docs/sass.md: an SM's active warps over what a warp spends on an instruction, its stalls and 1."""
+        text = prose((ROOT / "docs" / "sass.md").read_text(encoding="utf-8"))
+        rates = re.findall(r"(0\.\d\d)\s+in\s+version\s+(\d+)", text)
+        self.assertGreaterEqual(len(rates), 6)
+        for rate, version in rates:
+            with self.subTest(version):
+                _, readings = profile.read_profile(RECORDS / f"v{int(version):02}.csv", profile.HOPPER)
+                stalls = sum(profile.as_number(text) for metric, (_, text) in readings.items() if "_stalled_" in metric)
+                percent = profile.as_number(readings[profile.WARPS_ACTIVE][1])
+                self.assertEqual(rate, f"{percent / 100 * MOST_WARPS / (stalls + 1):.2f}")
 
     @staticmethod
     def means_of_suites():

@@ -1118,7 +1118,7 @@ def main():
                         help="a number of the Hopper ladder, a version as ampere.4, a range as 4-8, or a ladder")
     parser.add_argument("--matmul", type=pathlib.Path, default=DEFAULT_MATMUL, help="default: build/release/matmul")
     parser.add_argument("--out", type=pathlib.Path, help="folder of the files (default: profiles/<gpu>)")
-    parser.add_argument("--shape", metavar="MxNxK", help=f"default: {HOPPER.shape}, of ampere and simt {SIMT.shape}")
+    parser.add_argument("--shape", metavar="MxNxK", help=f"default: {HOPPER.shape}, of simt {SIMT.shape}")
     parser.add_argument("--ncu", metavar="PATH", help="default: from PATH, a CUDA toolkit or Nsight Compute's folder")
     parser.add_argument("--cuobjdump", metavar="PATH", help="default: from PATH or a CUDA toolkit")
     parser.add_argument("--clock-control", choices=("none", "base"), default="none",

@@ -4,8 +4,8 @@
 //   element of A or B once every 32 multiply-adds.
 // Expected: bound by shared memory. Each multiply-add takes two loads from it, and an SM loads for one warp a
 //   cycle where it multiplies for four: an eighth of the peak at most.
-// Measured: 6.6 TFLOP/s, 12.9 % of cublasSgemm, 27 % more than v2 (H200, 4096³, burst: profiles/h200/). Warps wait for
-//   the queue of shared memory; the multiply-adds are a sixth of what the SM could do, as v2's were.
+// Measured: 6.6 TFLOP/s, 12.9 % of cublasSgemm, 27 % more than v2 (H200, 4096³, burst: profiles/h200/). Warps
+//   wait for the queue of shared memory; the multiply-adds are a tenth of what the SM could do, after v2's 8 %.
 // Limits: none.
 
 #include "hopper_gemm/device_common.cuh"
