@@ -27,7 +27,7 @@ struct ColumnSplit {
 };
 
 /// The split whose last worker is done first. A wave of tiles costs as much as its largest, whether it is
-/// full or not: at 8192³ tiles of 256x384, a cluster's, are eleven waves of 10.4, where ten of them and one
+/// full or not: at 8192³ tiles of 256x384, a cluster's, are eleven waves, of 10.7 to fill, where ten and one
 /// of 256x256 fill all. Of splits that take equally long the one with the most wide tiles, which need fewer
 /// bytes; of equal workers the fewest, which draw less power.
 ///
