@@ -1,5 +1,5 @@
-"""Tests of tools/plot.py: what it draws, the pictures that are committed, and, where matplotlib is, that it draws the same
-twice.
+"""Tests of tools/plot.py: what it draws, the pictures that are committed, and, where matplotlib is, that it draws the
+same twice.
 """
 
 import csv
@@ -149,6 +149,15 @@ class PictureTest(unittest.TestCase):
             writer.writerows(rows)
         return path
 
+    def write_profile(self, ladder, number, readings, **changes):
+        """All figures that are not among the readings are 1."""
+        version = f"{ladder.prefix}{number}"
+        origin = {"version": version, "name": "a_name", "gpu": "NVIDIA H200", "driver": "580", "commit": "89abcdef01",
+                  "shape": ladder.shape, "date": "2026-01-03T00:00:00Z", "measured by": "matmul", "counted by": "ncu",
+                  **changes}
+        text = profile.csv_text(origin, {**{figure: ("", "1") for figure in ladder.figures()}, **readings})
+        (self.folder / f"{profile.file_stem(version)}.csv").write_text(text, encoding="utf-8")
+
     def run_tool(self, *arguments, **environment):
         command = [sys.executable, str(TOOL), "--profiles", str(self.folder), "--images", str(self.folder), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
@@ -235,23 +244,19 @@ class SquaresTest(PictureTest):
 
 class RooflineTest(PictureTest):
     # ncu's figures are the same for all but the bytes read from DRAM, in GB.
-    def write_profile(self, number, dram_read, **changes):
-        readings = {figure: ("", "1") for figure in profile.HOPPER.figures()}
-        readings.update({profile.DRAM_READ: ("Gbyte", dram_read), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
-                         profile.L2_SECTORS_READ: ("sector", "1000000000"), profile.L2_TO_SM: ("byte", "16000000000")})
-        origin = {"version": str(number), "name": "a_name", "gpu": "NVIDIA H200", "driver": "580", "commit": "89abcdef01",
-                  "shape": HOPPER.shape, "date": "2026-01-03T00:00:00Z", "measured by": "matmul", "counted by": "ncu",
-                  **changes}
-        (self.folder / f"v{number:02}.csv").write_text(profile.csv_text(origin, readings), encoding="utf-8")
+    def write_hopper(self, number, dram_read, **changes):
+        self.write_profile(profile.HOPPER, number, {
+            profile.DRAM_READ: ("Gbyte", dram_read), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
+            profile.L2_SECTORS_READ: ("sector", "1000000000"), profile.L2_TO_SM: ("byte", "16000000000")}, **changes)
 
     def read(self):
         self.write_csv(ladder_rows(), "ladder.csv")
         return plot_measurements.read_roofline(self.folder)
 
     def test_points_are_what_was_profiled_and_measured(self):
-        self.write_profile(1, "1.5")
-        self.write_profile(2, "3.5")
-        self.write_profile(12, "3.5")
+        self.write_hopper(1, "1.5")
+        self.write_hopper(2, "3.5")
+        self.write_hopper(12, "3.5")
         chart = self.read()
         operations = 2 * 8192 ** 3
         self.assertEqual(chart.points[0],
@@ -266,13 +271,13 @@ class RooflineTest(PictureTest):
         for change, why in (({"commit": "4567abcdef"}, "commit '4567abcdef', not '89abcdef01'"),
                             ({"gpu": "NVIDIA H100"}, "gpu 'NVIDIA H100', not 'NVIDIA H200'"),
                             ({"shape": "4096x4096x4096"}, "shape '4096x4096x4096'")):
-            self.write_profile(1, "1.5")
-            self.write_profile(2, "1.5", **change)
+            self.write_hopper(1, "1.5")
+            self.write_hopper(2, "1.5", **change)
             with self.subTest(why), self.assertRaisesRegex(ResultsError, why):
                 self.read()
 
     def test_figures_that_are_missing(self):
-        self.write_profile(1, "n/a")
+        self.write_hopper(1, "n/a")
         with self.assertRaisesRegex(ResultsError, "version 1 has no figure of dram__bytes_read.sum"):
             self.read()
         (self.folder / "v01.csv").write_text("metric\n", encoding="utf-8")
@@ -285,24 +290,18 @@ class RooflineTest(PictureTest):
 
 
 class OtherRooflinesTest(PictureTest):
-    def write_profile(self, ladder, number, speed, **changes):
-        readings = {figure: ("", "1") for figure in ladder.figures()}
-        readings.update({profile.DRAM_READ: ("Gbyte", "1.5"), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
-                         profile.BURST_SPEED: ("TFLOP/s", speed)})
-        version = f"{ladder.prefix}{number}"
-        origin = {"version": version, "name": "a_name", "gpu": "NVIDIA H200", "driver": "580", "commit": "89abcdef01",
-                  "shape": ladder.shape, "date": "2026-01-03T00:00:00Z", "measured by": "matmul", "counted by": "ncu",
-                  **changes}
-        path = self.folder / f"{profile.file_stem(version)}.csv"
-        path.write_text(profile.csv_text(origin, readings), encoding="utf-8")
+    def write_other(self, ladder, number, speed, **changes):
+        self.write_profile(ladder, number, {
+            profile.DRAM_READ: ("Gbyte", "1.5"), profile.DRAM_WRITTEN: ("byte", "500,000,000"),
+            profile.BURST_SPEED: ("TFLOP/s", speed)}, **changes)
 
     def read(self):
         return plot_measurements.read_other_rooflines(self.folder)
 
     def test_points_are_what_was_profiled(self):
-        self.write_profile(profile.AMPERE, 1, "100.87")
-        self.write_profile(profile.AMPERE, 2, "168.59")
-        self.write_profile(profile.SIMT, 1, "0.5", commit="0123abcdef")
+        self.write_other(profile.AMPERE, 1, "100.87")
+        self.write_other(profile.AMPERE, 2, "168.59")
+        self.write_other(profile.SIMT, 1, "0.5", commit="0123abcdef")
         chart = self.read()
         ampere, simt = chart.panels
         self.assertEqual(ampere.points, (LabelledPoint(2 * 8192 ** 3 / 2e9, 100.87, "1 a_name"),
@@ -314,14 +313,14 @@ class OtherRooflinesTest(PictureTest):
     def test_what_is_refused(self):
         with self.assertRaisesRegex(NotMeasuredError, "no profile of a version of the ampere ladder"):
             self.read()
-        self.write_profile(profile.AMPERE, 1, "100.87")
+        self.write_other(profile.AMPERE, 1, "100.87")
         with self.assertRaisesRegex(NotMeasuredError, "no profile of a version of the simt ladder"):
             self.read()
-        self.write_profile(profile.SIMT, 1, "n/a")
+        self.write_other(profile.SIMT, 1, "n/a")
         with self.assertRaisesRegex(ResultsError, "version simt.1 has no figure of matmul__burst_speed"):
             self.read()
-        self.write_profile(profile.SIMT, 1, "0.5")
-        self.write_profile(profile.SIMT, 2, "5.2", commit="0123abcdef")
+        self.write_other(profile.SIMT, 1, "0.5")
+        self.write_other(profile.SIMT, 2, "5.2", commit="0123abcdef")
         with self.assertRaisesRegex(ResultsError, "commit '0123abcdef', not '89abcdef01'"):
             self.read()
 

@@ -90,7 +90,7 @@ def caption_height(caption):
 
 
 def data_comment(what):
-    """What a picture says of the data that it shows, so that one can tell without drawing it again if it is of these."""
+    """What a picture says of the data that it shows, so that one can tell without drawing it if it is of these."""
     return f"<!-- SHA-256 of the data: {hashlib.sha256(repr(what).encode()).hexdigest()} -->"
 
 
@@ -189,12 +189,16 @@ def crowd(points, factor):
             if sum(math.dist(place, other) < math.log(factor) for other in places) > 2]
 
 
+def scatter(axes, points, labelled):
+    """All points, of which some get their labels; the axes must have their limits."""
+    axes.scatter([point.x for point in points], [point.y for point in points], color=BLUE, s=26, zorder=4)
+    label_points(axes, labelled)
+
+
 def scatter_with_zoom(axes, points, close_factor, place):
     """All points, and where many are close together an inset that shows these larger; each is labelled once."""
     close = crowd(points, close_factor)
-    sparse = [point for point in points if point not in close]
-    axes.scatter([point.x for point in points], [point.y for point in points], color=BLUE, s=26, zorder=4)
-    label_points(axes, sparse)
+    scatter(axes, points, [point for point in points if point not in close])
     if not close:
         return
     inset = axes.inset_axes(place)
@@ -209,10 +213,9 @@ def scatter_with_zoom(axes, points, close_factor, place):
     for connector in axes.indicate_inset_zoom(inset, edgecolor=MUTED, alpha=1, linewidth=0.8).connectors:
         connector.set_visible(False)
     inset.set_title("what is in the box, larger", loc="left", fontsize=8, color=MUTED, pad=3)
-    inset.scatter([point.x for point in close], [point.y for point in close], color=BLUE, s=26, zorder=4)
     inset.tick_params(labelsize=8)
     inset.grid()
-    label_points(inset, close)
+    scatter(inset, close, close)
 
 
 def set_log_ticks(axes, axis, ticks):

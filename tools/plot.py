@@ -4,8 +4,8 @@
     tools/plot.py [--check] [--profiles profiles/h200] [--images docs/images] [PICTURE...]
 
 Charts of measurements are from the CSV files of one GPU and stand beside them: hopper, ampere and simt, the speed of
-each version of a ladder; squares, speed over size; roofline and other_rooflines; energy. Diagrams of how things work are from
-diagrams.json, which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
+each version of a ladder; squares, speed over size; roofline and other_rooflines; energy. Diagrams of how things work
+are from diagrams.json, which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
 smem_descriptor.
 
 A picture whose data is not there is left out, unless it was named. What must not be published is refused, see

@@ -13,7 +13,7 @@ import statistics
 import chart_style
 import ladder_results
 import profile  # tools/profile.py, not the standard library's
-from chart_style import BACKGROUND, BLUE, GRID, INK, MUTED, ORANGE, SERIES, LabelledPoint
+from chart_style import BACKGROUND, GRID, INK, MUTED, ORANGE, SERIES, LabelledPoint
 from ladder_results import (
     BASELINE, BEST, CEILING, LADDERS, NotMeasuredError, ResultsError, positive, reading, speed_text)
 
@@ -264,7 +264,8 @@ def draw_other_rooflines(chart, path):
     for left, panel in zip((0.6, 5.05), chart.panels, strict=True):
         axes = chart_style.add_axes(figure, left, bottom, 3.75, height)
         # Room for the slope, left of where it ends.
-        ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick > panel.peak / chart.bandwidth / 20]
+        least = panel.peak / chart.bandwidth / 20
+        ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick > least]
         chart_style.set_log_ticks(axes, "x", ticks)
         chart_style.set_log_ticks(axes, "y", (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000))
         axes.set_xlim(ticks[0], ticks[-1])
@@ -274,8 +275,7 @@ def draw_other_rooflines(chart, path):
         axes.grid()
         axes.axhline(panel.peak, color=INK, linewidth=1.1, linestyle=":")
         draw_roof(axes, chart.bandwidth, panel.peak, f"data sheet {panel.peak}")
-        axes.scatter([point.x for point in panel.points], [point.y for point in panel.points], color=BLUE, s=26, zorder=4)
-        chart_style.label_points(axes, panel.points)
+        chart_style.scatter(axes, panel.points, panel.points)
     chart_style.add_words(figure, chart.title, chart.caption)
     chart_style.save(figure, path, chart.title, chart)
 

@@ -280,8 +280,8 @@ def draw(timeline, window, axis, title, path):
                 facecolor="none" if box.hatched else box.color, edgecolor=box.color,
                 hatch="////" if box.hatched else None))
             if (end - begin) / (last - first) > SMALLEST_LABEL * len(box.label):
-                axes.text((begin + end) / 2, lane, box.label, color=chart_style.BACKGROUND, ha="center", va="center_baseline",
-                          fontsize=7)
+                axes.text((begin + end) / 2, lane, box.label, color=chart_style.BACKGROUND, ha="center",
+                          va="center_baseline", fontsize=7)
     for step in timeline.issues:
         if window[0] <= step <= window[1]:
             axes.plot([place(step)] * 2, [1 - 0.38, 1 + 0.38], color=FILLING, linewidth=1.6)
