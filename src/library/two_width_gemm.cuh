@@ -26,7 +26,7 @@ struct TwoWidthConfig {
   static constexpr int WIDE_N = kTile.block_n;
   static constexpr int NARROW_N = kNarrowN;
   static constexpr int kElemBytes = 2;
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int BLOCK_K = wgmma::kBlockK;  // 128 bytes: one span of the swizzle
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
   static constexpr int kNumStages = kTile.stages;

@@ -33,11 +33,11 @@ constexpr bool is_pingpong(const wgmma::Tile& tile) {
   return std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile) != kPingpongTiles.end();
 }
 
-/// Of 64, that a tile of these kernels is multiplied by: the wide kernel's at least by those of both ends,
+/// K blocks that a tile of these kernels is multiplied by: the wide kernel's at least by those of both ends,
 /// zeros beyond K.
 constexpr int k_blocks_of_two_widths(const wgmma::Tile& tile, int k) {
   const int least = tile == kWideTile ? 2 * kWideEndKBlocks : 1;
-  return std::max(least, ceil_div(k, 64));
+  return std::max(least, ceil_div(k, wgmma::kBlockK));
 }
 
 /// What their clusters, of two CTAs side by side, compute at a time; nothing for a tile of the wgmma kernel.

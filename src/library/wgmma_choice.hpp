@@ -11,9 +11,6 @@
 
 namespace hopper_gemm::library::wgmma {
 
-/// Elements along K of a stage.
-inline constexpr int kBlockK = 64;
-
 /// A tile, and how many CTAs share a tile's K: `split` of a cluster, which add up their sums among themselves, in each
 /// of `slices` clusters, whose sums go through the workspace.
 struct Choice {

@@ -4,11 +4,14 @@
 
 namespace hopper_gemm::library::wgmma {
 
+/// Elements along K of a stage.
+inline constexpr int kBlockK = 64;
+
 /// A compiled configuration: what one CTA computes, and how CTAs share what they load.
 struct Tile {
   int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
   int block_n;    ///< columns of D: 64 to 256, of the wgmma kernel in multiples of 64
-  int stages;     ///< of 64 elements along K
+  int stages;     ///< of kBlockK elements along K
   int cluster_m;  ///< CTAs one above the other, which share B
   int cluster_n;  ///< CTAs side by side, which share A
   int consumers;  ///< warpgroups that multiply: 1 or 2, one above the other
