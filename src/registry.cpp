@@ -103,6 +103,12 @@ constexpr std::array kKernels = {
                kHopper, v14::can_implement, v14::launch},
     KernelInfo{"15", "half_epilogue", "one half of a tile is stored while the other multiplies", kHopper,
                v15::can_implement, v15::launch},
+    KernelInfo{"16", "warp_producer", "a whole warp produces: loads from uniform registers, without loops",
+               kHopper, v16::can_implement, v16::launch},
+    KernelInfo{"17", "pace", "clusters wait for each other along K: less from L2 and DRAM", kHopper,
+               v17::can_implement, v17::launch},
+    KernelInfo{"18", "fourth_stage", "D through what is left of A: a fourth stage instead of staging buffers",
+               kHopper, v18::can_implement, v18::launch},
 
     KernelInfo{"ampere.1", "wmma",
                "tensor cores through nvcuda::wmma, tiles through registers to shared memory", kAmpere,
@@ -141,7 +147,7 @@ constexpr std::array kKernels = {
                best::can_implement, best::launch, &kLibraryConfigs, best::choose},
 };
 
-constexpr std::size_t kHopperVersions = 15;
+constexpr std::size_t kHopperVersions = 18;
 constexpr std::size_t kAmpereVersions = 6;
 constexpr std::size_t kSimtVersions = 8;
 

@@ -26,8 +26,8 @@
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_queue.cuh"
 #include "hopper_gemm/tile_scheduler.hpp"
+#include "hopper_gemm/wave_pace.cuh"
 #include "library/two_width_gemm.cuh"
-#include "library/wave_pace.cuh"
 
 namespace hopper_gemm::library::wide {
 

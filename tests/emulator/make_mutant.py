@@ -22,6 +22,9 @@ V11 = "src/kernels/hopper/v11_stmatrix.cu"
 V12 = "src/kernels/hopper/v12_uniform.cu"
 V14 = "src/kernels/hopper/v14_even_columns.cu"
 V15 = "src/kernels/hopper/v15_half_epilogue.cu"
+V16 = "src/kernels/hopper/v16_warp_producer.cu"
+V17 = "src/kernels/hopper/v17_pace.cu"
+V18 = "src/kernels/hopper/v18_fourth_stage.cu"
 
 AMPERE_V2 = "src/kernels/ampere/v2_cp_async.cu"
 AMPERE_V3 = "src/kernels/ampere/v3_mma_sync.cu"
@@ -53,6 +56,7 @@ PIPELINE = "include/hopper_gemm/pipeline.cuh"
 PIPELINE_STATE = "include/hopper_gemm/pipeline_state.hpp"
 SMEM_DESCRIPTOR = "include/hopper_gemm/smem_descriptor.hpp"
 TILE_QUEUE = "include/hopper_gemm/tile_queue.cuh"
+WAVE_STEPS = "src/kernels/wave_steps.hpp"
 
 DRAIN = """  // The peer may still arrive on this CTA's barriers.
   barrier_cluster_arrive();
@@ -138,6 +142,7 @@ WIDE_UPPER_DONE = "  wgmma_wait_group<kEnds>();\n  wgmma_fence_operand(upper);\n
 WIDE_LOWER_BEGUN = "  wgmma_wait_group<1>();\n#pragma unroll\n"
 WIDE_STORED = "    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();\n"
 WIDE_ALL_STORED = "    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);\n"
+ALWAYS_PACE = (WAVE_STEPS, "kFewKBlocks = 1024;", "kFewKBlocks = 0;")
 TWO_WIDTH_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
 LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
 LIBRARY_SLICE = "  load(first, is_k_major ?"
@@ -363,6 +368,26 @@ MUTANTS = {
     "v15_last_chunk_stored_by_tma": (V15, [
         (V15, "shape.n % Config::kTmaChunkElems == 0 || column <=", "true || column <=")]),
 
+    # A producer that is a warp.
+    "v16_every_lane_loads": (V16, [(V16, "if (is_leader) {", "if (is_leader || true) {")]),
+
+    # Clusters that keep pace.
+    "v17_pace_control": (V17, [ALWAYS_PACE]),
+
+    # Tiles that are stored through a stage.
+    "v18_stage_not_stored_yet": (V18, [(V18, WIDE_STORED, "")]),
+    "v18_stage_stored_by_one_warp": (V18, [(V18, WIDE_ALL_STORED, "")]),
+    "v18_stored_under_its_last_products": (V18, [(V18, "      wgmma_wait_group<0>();\n", "")]),
+    "v18_stored_through_rows_in_use": (V18, [
+        (V18, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
+    "v18_stage_kept_where_threads_store": (V18, [
+        (V18, "  self.release_stored(pending);\n  pending.block_n = 0;", "  pending.block_n = 0;")]),
+    "v18_no_fence_where_threads_store": (V18, [
+        (V18, "    fence_proxy_async_shared_cta();  //", "    if (by_tma) fence_proxy_async_shared_cta();  //")]),
+    "v18_stage_released_before_threads_store": (V18, [
+        (V18, "  if (by_tma) return;\n", "  if (by_tma) return;\n  self.release_stored(pending);\n"),
+        (V18, "  self.release_stored(pending);\n  pending.block_n = 0;", "  pending.block_n = 0;")]),
+
     # The ampere ladder: copies, their groups, and the barriers around them.
     "ampere_control": (AMPERE_V6, []),
     "ampere_v2_no_barrier": (AMPERE_V2, [(AMPERE_V2, WAIT_AND_SYNC, "    ptx::cp_async_wait_group<0>();\n")]),
@@ -464,7 +489,7 @@ MUTANTS = {
 
     # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
     "library_control": (LIBRARY, []),
-    "library_pace_control": (WIDE, [(WIDE, "kFewKBlocks = 1024;", "kFewKBlocks = 0;")]),
+    "library_pace_control": (WIDE, [ALWAYS_PACE]),
     "library_no_mbarrier_init_fence": (LIBRARY, [(WGMMA_GEMM, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
         (WGMMA_GEMM, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,

@@ -71,6 +71,13 @@ constexpr char kCopyOfNothing[] =
 constexpr char kMisalignedVector[] = "an access to a '.*' at .* which is not 16-byte aligned";
 // A stage that is filled again too early: its full barrier may complete two phases while a consumer waits for one.
 constexpr char kOvertaken[] = "deadlock.*consumer.*waits for an mbarrier's phase";
+constexpr char kStageNotStored[] =
+    "TMA overwrites shared memory at .* that (a TMA store|thread [0-9]+ of .* has written, and no barrier "
+    "orders)";
+constexpr char kStageNotFenced[] =
+    "TMA overwrites shared memory at .* wrote without fence.proxy.async after it";
+constexpr char kStagedOverOperands[] =
+    "a thread writes shared memory at .* that an unfinished wgmma may still read";
 
 const Mutant kMutants[] = {
     // The pipeline of loads.
@@ -194,6 +201,16 @@ const Mutant kMutants[] = {
      {kRace, kWriteNotFenced, kNeverWritten,
       "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
     {"v15_last_chunk_stored_by_tma", {kWroteOutside}},
+    // A producer that is a warp.
+    {"v16_every_lane_loads", {kTooManyArrivals}},
+    // Tiles that are stored through a stage.
+    {"v18_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
+    {"v18_stage_stored_by_one_warp", {kStageNotStored}},
+    {"v18_stored_under_its_last_products", {kStagedOverOperands}},
+    {"v18_stored_through_rows_in_use", {kStagedOverOperands}},
+    {"v18_stage_kept_where_threads_store", {"deadlock"}},
+    {"v18_no_fence_where_threads_store", {kStageNotFenced}},
+    {"v18_stage_released_before_threads_store", {kStageNotStored, kStageNotFenced, kRace}},
     // The ampere ladder: copies, their groups, and the barriers around them.
     {"ampere_v2_no_barrier", {kCopyNotSeen}},
     {"ampere_v2_no_wait", {kCopyInFlight}},
@@ -263,11 +280,6 @@ constexpr char kSumsOverStages[] =
 constexpr char kSumsInEachOthersPlace[] =
     "an st.async overwrites shared memory at .* that an st.async of .* (is still filling|has filled, and the "
     "thread has not waited for its mbarrier)";
-constexpr char kStageNotStored[] =
-    "TMA overwrites shared memory at .* that (a TMA store|thread [0-9]+ of .* has written, and no barrier "
-    "orders)";
-constexpr char kStagedOverOperands[] =
-    "a thread writes shared memory at .* that an unfinished wgmma may still read";
 
 const Mutant kLibraryMutants[] = {
     {"library_no_mbarrier_init_fence", {kInitNotFenced}},
@@ -556,12 +568,13 @@ TEST_P(MutantsControls, Pass) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Emulator, MutantsControls, testing::Values("ampere_control", "simt_control"),
+INSTANTIATE_TEST_SUITE_P(Emulator, MutantsControls,
+                         testing::Values("ampere_control", "simt_control", "v17_pace_control"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(MutantsTable, HoldsAllThatAreBuilt) {
-  std::vector<std::string> expected = {"control", "ampere_control", "simt_control", "library_control",
-                                       "library_pace_control"};
+  std::vector<std::string> expected = {"control",          "ampere_control",  "simt_control",
+                                       "v17_pace_control", "library_control", "library_pace_control"};
   for (const Mutant& mutant : kMutants) expected.emplace_back(mutant.name);
   for (const Mutant& mutant : kLibraryMutants) expected.emplace_back(mutant.name);
   std::istringstream list(HG_MUTANTS);

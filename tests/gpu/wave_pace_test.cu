@@ -1,6 +1,6 @@
 // Clusters of a wave stay together, but not at any price.
 
-#include "library/wave_pace.cuh"
+#include "hopper_gemm/wave_pace.cuh"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "hopper_gemm/device_common.cuh"
 #include "require_hopper.hpp"
 
-namespace hopper_gemm::library {
+namespace hopper_gemm {
 namespace {
 
 constexpr std::uint32_t kBlocks = 16;
@@ -77,4 +77,4 @@ TEST_F(WavePaceTest, WaitsForNobodyWhereMoreHasBeenCounted) {
 }
 
 }  // namespace
-}  // namespace hopper_gemm::library
+}  // namespace hopper_gemm

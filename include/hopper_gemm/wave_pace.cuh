@@ -7,7 +7,7 @@
 #include <cuda/std/cstdint>
 #include <ptx/global_memory.cuh>
 
-namespace hopper_gemm::library {
+namespace hopper_gemm {
 
 /// One cluster's part in it. Correct results need none of this: who has waited for too long waits no more, as
 /// where not all clusters run at the same time, or another launch counts in the same place.
@@ -47,4 +47,4 @@ class WavePace {
   bool is_waiting_ = true;
 };
 
-}  // namespace hopper_gemm::library
+}  // namespace hopper_gemm
