@@ -115,7 +115,7 @@ class DocsTest(unittest.TestCase):
         for shape, figures in rows:
             with self.subTest(shape):
                 self.assertEqual([float(figure) for figure in re.findall(r"[\d.]+", figures)],
-                                 self.recorded("15", shape))
+                                 self.recorded("18", shape))
 
     def test_tensor_pipe(self):
         named = 0

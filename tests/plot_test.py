@@ -127,6 +127,12 @@ class ChartStyleTest(unittest.TestCase):
         (left, _), = chart_style.place_labels([(295, 100)], ["a label"], (0, 0, 300, 300))
         self.assertLess(left, 260)
 
+    def test_points_in_one_place_are_together(self):
+        self.assertEqual(chart_style.coincident([(0, 0), (20, 0), (3, 0), (20, 4), (6, 0)]), [[0, 2, 4], [1, 3]])
+        for labels, joint in ((["5"], "5"), (["5", "6"], "5, 6"), (["5", "6", "7"], "5–7"), (["5", "7", "8"], "5, 7, 8"),
+                              (["cuBLAS", "7", "8"], "cuBLAS, 7, 8")):
+            self.assertEqual(chart_style.joint_label(labels), joint)
+
     def test_crowd_is_what_has_two_neighbours(self):
         points = [LabelledPoint(x, 1, "") for x in (100, 104, 108, 200, 205)]
         self.assertEqual([point.x for point in chart_style.crowd(points, 1.1)], [100, 104, 108])
@@ -267,9 +273,16 @@ class RooflineTest(PictureTest):
         for part in ("commit 89abcdef01, 2026-01-03", "4.8 TB/s, NVIDIA H200 data sheet", "commit 0123abcdef, 2026-01-02"):
             self.assertIn(part, chart.caption)
 
-    def test_profiles_of_different_runs(self):
-        for change, why in (({"commit": "4567abcdef"}, "commit '4567abcdef', not '89abcdef01'"),
-                            ({"gpu": "NVIDIA H100"}, "gpu 'NVIDIA H100', not 'NVIDIA H200'"),
+    def test_profiles_of_several_commits_are_named(self):
+        self.write_hopper(1, "1.5")
+        self.write_hopper(2, "1.5", commit="4567abcdef")
+        self.assertIn("commit 89abcdef01, 2026-01-03 (1); commit 4567abcdef, 2026-01-03 (2)", self.read().caption)
+        profiles = [({"version": str(version), "commit": "9", "date": str(2025 + version // 3)}, None)
+                    for version in (1, 2, 3)]
+        self.assertEqual(plot_measurements.commits_text(profiles), "commit 9, 2025 (1 to 2); commit 9, 2026 (3)")
+
+    def test_profiles_of_something_else(self):
+        for change, why in (({"gpu": "NVIDIA H100"}, "gpu 'NVIDIA H100', not 'NVIDIA H200'"),
                             ({"shape": "4096x4096x4096"}, "shape '4096x4096x4096'")):
             self.write_hopper(1, "1.5")
             self.write_hopper(2, "1.5", **change)

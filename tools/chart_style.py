@@ -164,9 +164,29 @@ def place_labels(points, texts, bounds, others=(), height=11.0, radius=4.5):
     return places
 
 
+def coincident(places, radius=4.5):
+    """The places by numbers, together those whose markers cover each other's middle."""
+    groups = []
+    for i, place in enumerate(places):
+        group = next((group for group in groups if any(math.dist(place, places[j]) < radius for j in group)), None)
+        if group is None:
+            groups.append([i])
+        else:
+            group.append(i)
+    return groups
+
+
+def joint_label(labels):
+    """Of points in one place: 1, 4, or 5–8 for numbers that follow each other."""
+    numbers = [int(label) for label in labels if label.isdigit()]
+    if len(labels) > 2 and numbers and numbers == list(range(numbers[0], numbers[0] + len(labels))):
+        return f"{labels[0]}–{labels[-1]}"
+    return ", ".join(labels)
+
+
 def label_points(axes, points, others=()):
-    """Writes the label of each of the points beside it; the axes must have their limits. The others are
-    points to keep off, (x, y)."""
+    """Writes the label of each of the points beside it, of those in one place together; the axes must have their
+    limits. The others are points to keep off, (x, y)."""
     # Until then an inset has no place.
     axes.figure.draw_without_rendering()
     scale = 72 / axes.figure.dpi  # from pixels
@@ -175,11 +195,14 @@ def label_points(axes, points, others=()):
         return tuple(scale * axes.transData.transform((x, y)))
 
     places = [place(point.x, point.y) for point in points]
-    corners = place_labels(places, [point.label for point in points], tuple(scale * side for side in axes.bbox.extents),
-                           [place(x, y) for x, y in others])
-    for point, (x, y), (left, bottom) in zip(points, places, corners):
-        axes.annotate(point.label, (point.x, point.y), xytext=(left - x, bottom - y + 2), textcoords="offset points",
-                      zorder=5)
+    groups = coincident(places)
+    labels = [joint_label([points[i].label for i in group]) for group in groups]
+    firsts = [places[group[0]] for group in groups]
+    keep_off = [places[i] for group in groups for i in group[1:]] + [place(x, y) for x, y in others]
+    corners = place_labels(firsts, labels, tuple(scale * side for side in axes.bbox.extents), keep_off)
+    for group, label, (x, y), (left, bottom) in zip(groups, labels, firsts, corners):
+        axes.annotate(label, (points[group[0]].x, points[group[0]].y), xytext=(left - x, bottom - y + 2),
+                      textcoords="offset points", zorder=5)
 
 
 def crowd(points, factor):
@@ -196,7 +219,8 @@ def scatter(axes, points, labelled):
 
 
 def scatter_with_zoom(axes, points, close_factor, place):
-    """All points, and where many are close together an inset that shows these larger; each is labelled once."""
+    """All points, and where many are close together an inset that shows these larger; each is labelled once, in the
+    inset by the first word alone, a version's number."""
     close = crowd(points, close_factor)
     scatter(axes, points, [point for point in points if point not in close])
     if not close:
@@ -215,7 +239,7 @@ def scatter_with_zoom(axes, points, close_factor, place):
     inset.set_title("what is in the box, larger", loc="left", fontsize=8, color=MUTED, pad=3)
     inset.tick_params(labelsize=8)
     inset.grid()
-    scatter(inset, close, close)
+    scatter(inset, close, [dataclasses.replace(point, label=point.label.split()[0]) for point in close])
 
 
 def set_log_ticks(axes, axis, ticks):

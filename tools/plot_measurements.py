@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import itertools
 import math
 import statistics
 
@@ -18,7 +19,7 @@ from ladder_results import (
     BASELINE, BEST, CEILING, LADDERS, NotMeasuredError, ResultsError, positive, reading, speed_text)
 
 HOPPER = LADDERS[0]
-SQUARES_VERSIONS = ("1", "2", "4", "7", "11", "15", BEST, BASELINE)
+SQUARES_VERSIONS = ("1", "2", "4", "7", "11", "18", BEST, BASELINE)
 
 # https://www.nvidia.com/en-us/data-center/h200/
 DRAM_BANDWIDTHS = {"NVIDIA H200": 4.8}  # TB/s
@@ -117,14 +118,23 @@ def read_profiles(folder, ladder):
         raise ResultsError(str(error)) from error
 
 
-def check_origins(profiles, folder, gpu, shape):
-    """Refuses profiles of several runs, or of something else."""
-    first, _ = profiles[0]
+def check_origins(profiles, folder, **expected_origin):
+    """Refuses profiles of something else."""
     for origin, _ in profiles:
-        for what, expected in (("gpu", gpu), ("shape", shape), ("commit", first["commit"])):
+        for what, expected in expected_origin.items():
             if origin[what] != expected:
                 raise ResultsError(f"the profile of version {origin['version']} in {folder} is of {what} "
                                    f"'{origin[what]}', not '{expected}'; profile all versions together")
+
+
+def commits_text(profiles):
+    """Commit and date of profiles; where they are several, of which versions."""
+    runs = [(commit, [origin["version"] for origin, _ in run]) for commit, run in itertools.groupby(
+        profiles, lambda entry: f"commit {entry[0]['commit']}, {entry[0]['date'][:10]}")]
+    if len(runs) == 1:
+        return runs[0][0]
+    return "; ".join(f"{commit} ({' to '.join(dict.fromkeys((versions[0], versions[-1])))})"
+                     for commit, versions in runs)
 
 
 def known_of(gpu, table, what):
@@ -158,8 +168,8 @@ def read_roofline(folder):
     if not profiles or CEILING not in rows:
         raise NotMeasuredError(f"{folder} has no version's profile beside {HOPPER.file}, or that has no ceiling")
     bandwidth = known_of(row["gpu"], DRAM_BANDWIDTHS, "DRAM bandwidth")
-    check_origins(profiles, folder, row["gpu"], HOPPER.shape)
-    first, _ = profiles[0]
+    # Of any commit: these bytes are counts, and the speeds are of one run.
+    check_origins(profiles, folder, gpu=row["gpu"], shape=HOPPER.shape)
     with reading(folder / HOPPER.file):
         ceiling = positive(rows[CEILING], "tflops")
         points = tuple(RooflinePoint(origin["version"], origin["name"], positive(rows[origin["version"]], "tflops"),
@@ -167,7 +177,7 @@ def read_roofline(folder):
                                      intensity(readings, (profile.L2_SECTORS_READ,), origin),
                                      intensity(readings, (profile.L2_TO_SM,), origin))
                        for origin, readings in profiles)
-    caption = (f"Bytes as ncu counts them during one launch, commit {first['commit']}, {first['date'][:10]}; "
+    caption = (f"Bytes as ncu counts them during one launch: {commits_text(profiles)}\n"
                f"DRAM roof: {bandwidth} TB/s, {row['gpu']} data sheet\n"
                f"Speeds and wgmma ceiling in bursts, {chart_style.rounds_text(row)}\n{chart_style.run_text(row)}")
     return Roofline(f"Roofline: {HOPPER.type}, {HOPPER.shape}, {row['gpu']}", caption, points, bandwidth,
@@ -188,7 +198,7 @@ def draw_roofline(chart, path):
     bottom, panel, top = chart_style.caption_height(chart.caption) + 0.5, 4.4, 0.8
     figure = chart_style.new_figure(bottom + panel + top)
     speeds = [point.tflops for point in chart.points]
-    places = {"from L2": (0.6, 2.4, (20, 50, 100, 200)),
+    places = {"from L2": (0.6, 2.4, (20, 50, 100, 200, 400)),
               "from and to DRAM": (3.35, 5.4, (50, 100, 200, 500, 1000, 2000))}
     panels = []
     for what, (left, width, ticks) in places.items():
@@ -244,7 +254,7 @@ def read_other_rooflines(folder):
         if not profiles:
             raise NotMeasuredError(f"{folder} has no profile of a version of the {ladder.name} ladder")
         first, _ = profiles[0]
-        check_origins(profiles, folder, first["gpu"], profiled.shape)
+        check_origins(profiles, folder, gpu=first["gpu"], shape=profiled.shape, commit=first["commit"])
         points = tuple(LabelledPoint(intensity(readings, DRAM_BYTES, origin),
                                      figure_of(readings, profile.BURST_SPEED, origin["version"]),
                                      f"{origin['version'].rpartition('.')[2]} {origin['name']}")
@@ -324,7 +334,7 @@ def draw_energy(chart, path):
     axes.plot(curve, [chart.watts / speed for speed in curve], color=GRID, linewidth=3, zorder=1)
     axes.annotate(f"{chart.watts:.0f} W", (curve[50], chart.watts / curve[50]), xytext=(6, 4),
                   textcoords="offset points", color=MUTED)
-    chart_style.scatter_with_zoom(axes, chart.points, 1.08, (0.46, 0.48, 0.53, 0.46))
+    chart_style.scatter_with_zoom(axes, chart.points, 1.08, (0.52, 0.53, 0.47, 0.41))
     chart_style.add_words(figure, chart.title, chart.caption)
     chart_style.save(figure, path, chart.title, chart)
 

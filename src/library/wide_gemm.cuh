@@ -1,8 +1,8 @@
-// The library's kernel for large products on sm_90: version 15 of the Hopper ladder, with its tiles of two
-// widths, and the stores of one half of a tile under the products of the other; and with a fourth stage, in
-// the place of the staging buffers: a tile is stored through what its last K block has left of A. That takes
-// all registers and all shared memory, so that it computes what most products are and no more: D =
-// alpha · A·B of one 16-bit type, K-major A and B, rows of D of whole 16-byte chunks.
+// The library's kernel for large products on sm_90: version 18 of the Hopper ladder, with its tiles of two
+// widths, the stores of one half of a tile under the products of the other, and the fourth stage that there
+// is room for when they go through what the last K block has left of A. That takes all registers and all
+// shared memory, so that it computes what most products are and no more: D = alpha · A·B of one 16-bit
+// type, K-major A and B, rows of D of whole 16-byte chunks. Its clusters end without a barrier.
 
 #pragma once
 

@@ -3,7 +3,7 @@
 //   can multiply while the other waits. Their 128 accumulators a thread need registers that the producer does
 //   not: setmaxnreg takes them from it, which needs the producer to be a whole warpgroup.
 // Expected: a quarter fewer bytes from L2 than v03 and fewer gaps in the tensor pipe.
-// Measured: 705 TFLOP/s, 86.8 % of cuBLAS (H200, 8192³, burst: profiles/h200/). 18 % fewer bytes from L2 than v03,
+// Measured: 706 TFLOP/s, 86.4 % of cuBLAS (H200, 8192³, burst: profiles/h200/). 18 % fewer bytes from L2 than v03,
 //   and the tensor pipe is busy for 88 % of the time. The rest is start-up, epilogue, and the drain of the pipe
 //   after each K block.
 // Limits: K and the leading dimensions multiples of 8.

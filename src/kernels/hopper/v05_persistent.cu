@@ -4,10 +4,10 @@
 //   own: a band of 16 tile rows makes a wave of 132 tiles nearly square, 16 by 8 tiles of 128x256, which is
 //   the least of A and B that it can share.
 // Expected: the gaps between tiles gone, and much less read from memory.
-// Measured: 738 TFLOP/s, 90.8 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The gaps mattered less than
+// Measured: 746 TFLOP/s, 91.2 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The gaps mattered less than
 //   expected: 0.9 % fewer cycles than v04, the tensor pipe hardly busier. But DRAM delivers 1.29 GB instead
 //   of 2.79, and what that saves in power raises the clock from 1.47 to 1.53 GHz. At 16384³, where v04's CTAs
-//   share too little for the L2 cache, it is 637 TFLOP/s instead of 524.
+//   share too little for the L2 cache, it is 714 TFLOP/s instead of 505.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>

@@ -5,7 +5,7 @@
 //   becomes the bare try_wait loop.
 // Expected: fewer issue slots and less shared-memory traffic next to the tensor cores: less energy, a little
 //   time.
-// Measured: 740 TFLOP/s, 91.1 % of cuBLAS (H200, 8192³, burst: profiles/h200/), in rounds that overlap v05's: by the
+// Measured: 747 TFLOP/s, 91.4 % of cuBLAS (H200, 8192³, burst: profiles/h200/), in rounds that overlap v05's: by the
 //   profiles both take 2.31 million cycles at the same clock, the tensor pipe busy for 89.2 % of them. Arrivals
 //   were not in the way. What it gains is the form that the cluster of v07 needs.
 // Limits: K and the leading dimensions multiples of 8.

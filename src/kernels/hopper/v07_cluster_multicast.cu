@@ -4,7 +4,7 @@
 //   TMA delivers every half to both, so that B is read from L2 once for two tiles.
 // Expected: a third fewer bytes from L2 (A 16 KiB and B 32 KiB a stage become 16 and 16), at the price of
 //   pairs that must wait for each other.
-// Measured: 761 TFLOP/s, 93.7 % of cuBLAS (H200, 8192³, burst: profiles/h200/). 27 % fewer bytes from L2. Waiting
+// Measured: 767 TFLOP/s, 93.9 % of cuBLAS (H200, 8192³, burst: profiles/h200/). 27 % fewer bytes from L2. Waiting
 //   for each other costs 0.8 % more cycles, but the clock rises from 1.53 to 1.58 GHz. With release.cluster and
 //   acquire.cluster on the barriers between the CTAs it was much slower than v06: they become MEMBAR.ALL.GPU
 //   and CCTL.IVALL.

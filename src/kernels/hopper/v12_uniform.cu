@@ -2,7 +2,7 @@
 // Why: one lane received the tile for its warp (v10). ptxas then takes it that the lanes may have parted, and keeps the
 //   descriptors of wgmma, the same in all of them, in ordinary registers: 15 R2UR move them in each K block.
 // Expected: a K loop of fewer instructions, none of them R2UR.
-// Measured: 817 TFLOP/s, 100.6 % of cuBLAS (H200, 8192³, burst: profiles/h200/); 1,605 instructions instead of 1,659,
+// Measured: 826 TFLOP/s, 101.0 % of cuBLAS (H200, 8192³, burst: profiles/h200/); 1,605 instructions instead of 1,659,
 //   none of the loop's R2UR is left. More than expected, in every run: profiles/experiments.md.
 // Limits: K and the leading dimensions multiples of 8.
 

@@ -4,9 +4,9 @@
 //   multicasts do not: so the CTAs of a cluster share the smaller part, A, and the clusters of a GPC, one above the
 //   other, ask for the same B.
 // Expected: 10.2 GB to the SMs instead of 12.9 at 8192³, a quarter fewer reads of L2, and a higher clock.
-// Measured: 819 TFLOP/s, 100.9 % of cuBLAS (H200, 8192³, burst: profiles/h200/). 10.3 GB to the SMs and 4.9 GB from L2
+// Measured: 828 TFLOP/s, 101.3 % of cuBLAS (H200, 8192³, burst: profiles/h200/). 10.3 GB to the SMs and 4.9 GB from L2
 //   instead of 12.9 and 7.1, the clock 1.66 GHz instead of 1.60; but 3 % more cycles, since large tiles make waves that
-//   are not full. At 16384³ it is 829 TFLOP/s after 780, at 4096³ 743 after 795. Sharing B, or one row to a GPC, was
+//   are not full. At 16384³ it is 836 TFLOP/s after 793, at 4096³ 751 after 804. Sharing B, or one row to a GPC, was
 //   slower: profiles/experiments.md.
 // Diff: rows and columns change places in all that a cluster shares, and a consumer has two blocks.
 // Limits: K and the leading dimensions multiples of 8.

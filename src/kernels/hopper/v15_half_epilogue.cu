@@ -3,8 +3,8 @@
 //   of them: the upper one can be done with its last K block before the lower one begins it, and the lower
 //   one be stored while the upper one multiplies its first K block of the next tile.
 // Expected: fewer cycles from tile to tile, which counts where K is short.
-// Measured: 837 TFLOP/s, 103.1 % of cuBLAS (H200, 8192³, burst: profiles/h200/), in 0.7 % fewer cycles, and 719
-//   sustained, 105.6 %. At 4096x32768x512 it is 689 TFLOP/s after 656. Two or three K blocks of lead hide no more.
+// Measured: 846 TFLOP/s, 103.4 % of cuBLAS (H200, 8192³, burst: profiles/h200/), in 0.7 % fewer cycles, and 719
+//   sustained, 105.9 %. At 4096x32768x512 it is 695 TFLOP/s after 661. Two or three K blocks of lead hide no more.
 // Diff: the first and the last K block of a tile leave the loop, and both halves call what stores a piece.
 // Limits: K and the leading dimensions multiples of 8.
 

@@ -3,6 +3,8 @@
 //   them to uniform ones before each load, and puts a loop over the lanes that might be there around it. The
 //   producer then is late, and a stage filled late.
 // Expected: with three stages of 1,536 cycles each, half a per cent.
+// Measured: 848 TFLOP/s, 103.8 % of cuBLAS (H200, 8192³, burst: profiles/h200/), after 846. At 4096³ it is 810
+//   TFLOP/s after 801, at 4096x2112x7168 688 after 676.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
