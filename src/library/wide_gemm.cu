@@ -19,7 +19,7 @@ struct Kernels {
     return type == DataType::Float16 ? wide::gemm_kernel<__half> : wide::gemm_kernel<__nv_bfloat16>;
   }
 
-  /// Loads them onto the current GPU, which cannot be done while a stream is captured.
+  /// See find_wave_steps().
   static Status load() {
     void* steps = nullptr;
     return find_wave_steps(steps_of_launches, &steps);

@@ -5,7 +5,7 @@
 // Expected: loads hidden within a CTA. What remains in the open is the start-up and drain of the tensor pipe
 //   once per K block, which the second CTA fills.
 // Measured: 633 TFLOP/s, 77.4 % of cuBLAS (H200, 8192³, burst: profiles/h200/). The tensor pipe is busy for 79 %
-//   of the time instead of 65 %, yet the gain is 9 %: power lowers the clock as soon as the pipe works harder,
+//   of the time instead of 65 %, yet the gain is 7 %: power lowers the clock as soon as the pipe works harder,
 //   from 1.66 to 1.47 GHz.
 // Limits: K and the leading dimensions multiples of 8.
 

@@ -7,7 +7,8 @@
 // Measured: 825 TFLOP/s after 806 at 4096³, 715 after 697 at 4096x32768x512 (H200, burst: profiles/h200/). At 8192³
 //   842 TFLOP/s, 103.0 % of cuBLAS, 0.7 % slower than version 17 in 1 % fewer cycles: clusters that need not wait
 //   for their loads drift apart, and read 15 % more from L2.
-// Diff: two K blocks at either end of a tile instead of one, which four stages have room for.
+// Diff: two K blocks at either end of a tile instead of one, which four stages have room for. A tile that TMA
+//   may not store as a whole is stored by threads.
 // Limits: K and the leading dimensions multiples of 8.
 
 #include <cuda_bf16.h>
@@ -207,7 +208,8 @@ struct Consumer {
   }
 
   /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be
-  /// overtaken by what the warps have written there: TMA has read that.
+  /// overtaken by what the warps have written there: TMA has read that, or they have themselves, after a proxy
+  /// fence and before the barrier.
   __device__ __forceinline__ void release_stored(Pending pending) const {
     if (pending.block_n == 0) return;
     if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();
@@ -228,13 +230,13 @@ __device__ __forceinline__ void compute_tile(const Consumer& self,
   constexpr int kBlockPieces = kBlockN / Config::kStoreN;
   constexpr int kEnds = Config::kEndKBlocks;
   // A tile of other columns defines other registers, and ptxas would wait before it lets them be stored.
-  constexpr bool kStoresUnderFirstBlock = kBlockN == Config::WIDE_N;
+  constexpr bool kStoresUnderFirstBlocks = kBlockN == Config::WIDE_N;
   auto& upper = reinterpret_cast<float(&)[kBlockN / 2]>(accum[0]);
   auto& lower = reinterpret_cast<float(&)[kBlockN / 2]>(accum[1]);
   Config::Pipeline& pipeline = self.smem.pipeline;
   Config::Pipeline::State ends[kEnds];
 
-  if constexpr (!kStoresUnderFirstBlock) self.store_pending(accum[1], pending);
+  if constexpr (!kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
   wgmma_fence_operand(upper);
 #pragma unroll
   for (int i = 0; i < kEnds; ++i) {
@@ -243,7 +245,7 @@ __device__ __forceinline__ void compute_tile(const Consumer& self,
     self.multiply<kBlockN>(upper, state.stage, 0, i != 0);
     state.advance();
   }
-  if constexpr (kStoresUnderFirstBlock) self.store_pending(accum[1], pending);
+  if constexpr (kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
   wgmma_fence_operand(lower);
 #pragma unroll
   for (int i = 0; i < kEnds; ++i) {
