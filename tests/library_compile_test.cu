@@ -45,12 +45,13 @@ HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, __half>);
 
 namespace hopper_gemm::library::skinny {
 
-#define HG_INSTANTIATE(type)                                                           \
-  template __global__ void gemm_kernel<Config<wgmma::Tile{48, 64, 7, 1, 1, 1}>, type>( \
+using Skinny = Config<wgmma::Tile{16, 128, 3, 1, 1, 1, 128}>;
+#define HG_INSTANTIATE(type, kind)                                               \
+  template __global__ void gemm_kernel<Skinny, type, wgmma::EpilogueKind::kind>( \
       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ Params)
 
-HG_INSTANTIATE(__nv_bfloat16);
-HG_INSTANTIATE(__half);
+HG_INSTANTIATE(__nv_bfloat16, Plain);
+HG_INSTANTIATE(__half, General);
 
 #undef HG_INSTANTIATE
 

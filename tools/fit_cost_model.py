@@ -24,15 +24,17 @@ START = {
     "kFillUs": 0.25,
     "kClusterUs": 0.35,
     "kReduceUs": 4.15,
-    "kSkinnyReduceUs": 0.9,
+    "kSkinnyReduceUs": 0.3,
     "kSlicesUs": 6.0,
     "kMemoryBytesPerUs": 3.9e6,
     "kSmMemoryBytesPerUs": 9.2e4,
+    "kSkinnyBytesPerUs": 4.2e6,
+    "kSkinnyLoadUs": 2.2,
     "kL2BytesPerUs": 9.1e6,
     "kSmBytesPerUs": 1.2e5,
     "kSmFlopsPerUs": 6.65e6,
     "kBlockUs": 0.206,
-    "kSkinnyBlockUs": 0.175,
+    "kSkinnyBlockUs": 0.15,
     "kStoreElemsPerUs": 3.5e4,
     "slowness of block_n 64": 1.4,
     "slowness of small tiles": 0.98,
@@ -44,6 +46,7 @@ OF_TWO_WIDTHS = {"wgmma_256x192_s3_c1x2",  # until it had four stages
 # What an SM has for the CTAs that share it, and what one takes beside its stages.
 SHARED_BYTES = 228 * 1024
 RESERVED_BYTES = 2 * 1024
+HALF_BYTES = 113 * 1024
 # is_for_kernel_of() of wgmma_choice.cpp
 MOST_SKINNY_TILES = 2
 # can_overlap() there
@@ -52,6 +55,7 @@ MANY_US = 100
 MOST_OF_THEM = 0.95
 MANY_OF_THEM = 0.8
 BLOCK_K = 64
+WGMMA_M = 64
 ELEM_BYTES = 2
 # How much the worst choice counts beside the mean, and how much the times beside the choices.
 WORST_WEIGHT = 0.1
@@ -65,25 +69,33 @@ def ceil_div(dividend, divisor):
 
 
 def parse_config(name):
-    match = re.fullmatch(r"wgmma_(\d+)x(\d+)_s(\d+)_c(\d)x(\d)(?:_k(\d)(?:x(\d+))?)?", name)
+    """(block_m, block_n, block_k, stages, cluster_m, cluster_n, split, slices), or None."""
+    match = re.fullmatch(r"wgmma_(\d+)x(\d+)(?:x(\d+))?_s(\d+)_c(\d)x(\d)(?:_k(\d)(?:x(\d+))?)?", name)
     if match is None or name in OF_TWO_WIDTHS:
         return None
-    return tuple(int(field or 1) for field in match.groups())
+    block_m, block_n, block_k, *others = match.groups()
+    return (int(block_m), int(block_n), int(block_k or BLOCK_K), *(int(field or 1) for field in others))
 
 
 def is_skinny(block_m):
     return block_m < 64
 
 
-def bytes_of_cta(block_m, block_n, stages):
-    return stages * (block_m + block_n) * BLOCK_K * ELEM_BYTES + RESERVED_BYTES
+def stages_bytes(block_m, block_n, block_k, stages):
+    lines_n = ceil_div(block_n, WGMMA_M) * WGMMA_M if is_skinny(block_m) else block_n
+    return stages * (block_m + lines_n) * block_k * ELEM_BYTES
 
 
-def active_clusters(size, block_m, block_n, stages):
+def shares_an_sm(*tile):
+    """Whether an SM has room for several CTAs of the skinny kernel; tile: block_m, block_n, block_k, stages."""
+    return is_skinny(tile[0]) and stages_bytes(*tile) <= HALF_BYTES
+
+
+def active_clusters(size, *tile):
     """How many clusters run at a time: of the skinny kernel's small CTAs several share an SM."""
-    if not is_skinny(block_m):
+    if not is_skinny(tile[0]):
         return ACTIVE_CLUSTERS[size]
-    return ACTIVE_CLUSTERS[size] * (SHARED_BYTES // bytes_of_cta(block_m, block_n, stages))
+    return ACTIVE_CLUSTERS[size] * (SHARED_BYTES // (stages_bytes(*tile) + RESERVED_BYTES))
 
 
 def read_times(paths):
@@ -107,13 +119,13 @@ def both(x, y):
     return (x**4 + y**4) ** 0.25
 
 
-def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
-    """can_overlap() of wgmma_choice.cpp."""
+def can_overlap(size, clusters, active, busy_us, skinny, shares):
+    """can_overlap() of wgmma_choice.cpp. shares: see shares_an_sm()."""
     if size == 1:
         if busy_us < FEW_US:
             return True
         if skinny:
-            return not shares_an_sm
+            return clusters <= active or not shares
         # As many as take equally many tiles: even_waves().
         ctas = ceil_div(clusters, ceil_div(clusters, active))
         return ctas >= MOST_OF_THEM * active
@@ -124,19 +136,20 @@ def can_overlap(size, clusters, active, busy_us, skinny, shares_an_sm):
     has_room = 2 * clusters <= active
     leaves_none = clusters >= MANY_OF_THEM * active
     if takes_long:
-        return size == 2 and leaves_none and not shares_an_sm
-    if shares_an_sm:
-        return has_room or (size > 2 and is_short and leaves_none)
+        return size == 2 and leaves_none and not shares
+    if shares:
+        return has_room or (leaves_none and (size == 2 or is_short))
     return leaves_none or (is_short if size == 2 else has_room)
 
 
 def estimate(shape, name, model):
     """estimate() of wgmma_choice.cpp for bf16 and one batch."""
     m, n, k = shape
-    block_m, block_n, stages, cluster_m, cluster_n, split, slices = parse_config(name)
+    block_m, block_n, block_k, stages, cluster_m, cluster_n, split, slices = parse_config(name)
     size = cluster_m * cluster_n * split
     clusters = ceil_div(m, block_m * cluster_m) * ceil_div(n, block_n * cluster_n) * slices
-    active = active_clusters(size, block_m, block_n, stages)
+    tile = (block_m, block_n, block_k, stages)
+    active = active_clusters(size, *tile)
     ctas = min(clusters, active) * size
     rows, columns = min(m, block_m), min(n, block_n)
     block_bytes = (rows / cluster_n + columns / cluster_m) * BLOCK_K * ELEM_BYTES
@@ -155,15 +168,17 @@ def estimate(shape, name, model):
     if split > 1:
         tile_us += model["kSkinnyReduceUs"] * split if is_skinny(block_m) else model["kReduceUs"]
     turns = max(1.0, clusters / active) if is_skinny(block_m) else ceil_div(clusters, active)
-    memory_us = ELEM_BYTES * (m * k + n * k + m * n) / min(
-        model["kMemoryBytesPerUs"], ctas * model["kSmMemoryBytesPerUs"])
+    bytes_per_us = min(model["kMemoryBytesPerUs"], ctas * model["kSmMemoryBytesPerUs"])
+    if is_skinny(block_m):
+        on_their_way = ctas * stages * (rows + columns) * block_k * ELEM_BYTES
+        bytes_per_us = min(model["kSkinnyBytesPerUs"], on_their_way / model["kSkinnyLoadUs"])
+    memory_us = ELEM_BYTES * (m * k + n * k + m * n) / bytes_per_us
     slices_us = 0.0
     if slices > 1:
         sums_bytes = slices * m * ceil_div(n, 4) * 4 * 4
         slices_us = model["kSlicesUs"] + 2.0 * sums_bytes / model["kL2BytesPerUs"]
     busy_us = both(turns * tile_us, memory_us)
-    if can_overlap(size, clusters, active, busy_us, is_skinny(block_m),
-                   is_skinny(block_m) and 2 * bytes_of_cta(block_m, block_n, stages) <= SHARED_BYTES):
+    if can_overlap(size, clusters, active, busy_us, is_skinny(block_m), shares_an_sm(*tile)):
         overlap_us = model["kOverlapUs"]
     else:
         overlap_us = 0

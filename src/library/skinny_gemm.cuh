@@ -3,9 +3,15 @@
 //
 // wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of D: B's lines are
 // its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
-// stages hold B for the most part. CTAs are so small that several share an SM: while one starts or stores,
-// the others load. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their
-// sums (sums_exchange.cuh).
+// stages hold B for the most part. A tile may have fewer columns than wgmma has rows, so that D's are dealt to
+// the SMs evenly: what wgmma reads behind them is something else, and not stored.
+//
+// One thread asks for all loads of a CTA, and each takes it some 50 ns. So a stage has several blocks of K, which one
+// box of TMA brings. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their sums
+// (sums_exchange.cuh).
+//
+// The end of a launch is the time in which nothing is loaded, and its code runs once: short code, which need not
+// be fetched for long. The kernel is compiled for plain and for general epilogues.
 
 #pragma once
 
@@ -21,7 +27,9 @@
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/element_pair.cuh"
 #include "hopper_gemm/fragment_epilogue.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
@@ -37,47 +45,52 @@ template <wgmma::Tile kTile>
 struct Config {
   static_assert(wgmma::is_skinny(kTile) && wgmma::cluster_size(kTile) == 1);
   static constexpr int BLOCK_M = kTile.block_m;  // rows of D, wgmma's columns
-  static constexpr int BLOCK_N = 64;             // columns of D, wgmma's rows
-  static_assert(kTile.block_n == BLOCK_N);
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int BLOCK_N = kTile.block_n;  // the most columns of D, wgmma's rows
+  static constexpr int kWgmmaM = 64;
+  static_assert(BLOCK_N % kWgmmaM == 0);
+  static constexpr int kNumBlocks = BLOCK_N / kWgmmaM;  // wgmmas that are one above the other
+  static constexpr int BLOCK_K = 64;                    // 128 bytes: one span of the swizzle
+  static constexpr int kStageBlocks = kTile.block_k / BLOCK_K;
+  static_assert(kTile.block_k % BLOCK_K == 0);
   static constexpr int kWgmmaK = 16;
   static constexpr int kElemBytes = 2;
+  // A stage's blocks are added up in turn: sums of half as many terms are rounded half as often.
+  static constexpr int kNumChains = kStageBlocks > 1 ? 2 : 1;
   static constexpr int kNumStages = kTile.stages;
   static_assert(kNumStages >= 2, "the consumer holds one stage while it waits for the next");
   static constexpr int kNumThreads = wgmma::num_threads(kTile);
-  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a line
-  static constexpr int kStageBytes = (BLOCK_M + BLOCK_N) * kLineBytes;
+  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a block's share of a line
+  static constexpr int kStageBytesA = kStageBlocks * BLOCK_M * kLineBytes;
+  static constexpr int kStageBytesB = kStageBlocks * BLOCK_N * kLineBytes;
+  static_assert(kStageBytesA + kStageBytesB == wgmma::stage_bytes(kTile));
   // A warp's sums are of 16 columns of D, and stored by as many rows at a time. Without the four, lanes that
   // transpose them would write to the same banks.
   static constexpr int kPiece = 16;
   static constexpr int kPieceLd = kPiece + 4;
   static constexpr int kWarps = kWarpgroupThreads / kWarpThreads;
-  static constexpr int kMostPieces = BLOCK_M / kPiece * kWarps;
-  using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, 1>;
+  static constexpr int kMostPieces = BLOCK_M / kPiece * BLOCK_N / kPiece;
+  static constexpr int kPieceFloat4s = kPiece * kPiece / 4;
+  static constexpr int kPeersFloat4s =
+      most_peers_pieces(kMostPieces, wgmma::max_split(kTile)) * kPieceFloat4s;
+  using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, 1>;
 };
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [BLOCK_N, BLOCK_K] and [BLOCK_M, BLOCK_K] a stage, K-major, 128B swizzle
-  unsigned char b[Config::kNumStages][Config::BLOCK_N * Config::kLineBytes];
-  unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
+  // [kStageBlocks, lines, BLOCK_K] a stage, K-major, 128B swizzle: see lines_of_block()
+  unsigned char b[Config::kNumStages][Config::kStageBytesB];
+  unsigned char a[Config::kNumStages][Config::kStageBytesA];
+  // Not where stages are: peers that have multiplied need not wait for this CTA.
+  float4 peers_sums[Config::kPeersFloat4s];
   typename Config::Pipeline pipeline;
   SumsExchange exchange;
 
-  // Once all stages have been multiplied:
-  /// Where the sums of the CTA's peers come to.
-  __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(b); }
-  /// [kPiece, kPieceLd], where a warp transposes its sums.
+  /// [kPiece, kPieceLd], where a warp transposes its sums, once all stages have been multiplied.
   __device__ __forceinline__ float* transposed(int warp) {
-    return reinterpret_cast<float*>(b) + kPeersFloats + warp * Config::kPiece * Config::kPieceLd;
+    return reinterpret_cast<float*>(b) + warp * Config::kPiece * Config::kPieceLd;
   }
-
- private:
-  // No CTA adds up more than its share of the pieces, rounded up.
-  static constexpr int kPeersFloats =
-      (Config::kMostPieces + wgmma::kMaxSplit) * Config::kPiece * Config::kPiece;
-  static_assert((kPeersFloats + Config::kWarps * Config::kPiece * Config::kPieceLd) * int{sizeof(float)} <=
-                Config::kNumStages * Config::BLOCK_N * Config::kLineBytes);
+  static_assert(Config::kWarps * Config::kPiece * Config::kPieceLd * int{sizeof(float)} <=
+                Config::kStageBytesB);
 };
 
 /// What of a launch is no tensor map.
@@ -85,113 +98,227 @@ struct Params {
   GemmShape shape;
   int tiles_m;  ///< of a batch
   int tiles_n;
-  int split;     ///< CTAs of a cluster that share a tile's K
-  int k_blocks;  ///< of 64, split or more
-  int a_rows;    ///< of a box of A: what is behind them in a stage is multiplied, and not stored
+  int columns;              ///< of a tile, BLOCK_N or fewer, in multiples of 8
+  int split;                ///< CTAs of a cluster that share a tile's K
+  int k_stages;             ///< of kStageBlocks blocks each, split or more
+  int a_rows;               ///< of a box of A: what is behind them in a stage is multiplied, and not stored
+  bool loads_whole_stages;  ///< by one box, of a tensor map with a dimension of blocks
   bool a_is_batched;
   bool b_is_batched;
-  int prefetched_k_blocks;  ///< of each CTA, which it brings to L2 while it waits; 0 for none, as with batches
+  int prefetched_stages;  ///< of each CTA, which it brings to L2 while it waits; 0 for none, as with batches
   GemmEpilogue epilogue;
+};
+
+/// How far apart a stage's blocks are: one box of TMA leaves nothing between them, and what it brings by itself
+/// has room for all lines that wgmma reads.
+__device__ __forceinline__ int lines_of_block(const Params& params, int box_lines, int wgmma_lines) {
+  return params.loads_whole_stages ? box_lines : wgmma_lines;
+}
+
+/// What no box writes to a stage is multiplied, and not stored.
+template <typename Config>
+__device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage, const Params& params,
+                                                     int box_lines, int wgmma_lines) {
+  if (params.loads_whole_stages) {
+    leave_undefined(ptx::smem_addr(stage + Config::kStageBlocks * box_lines * Config::kLineBytes),
+                    Config::kStageBlocks * (wgmma_lines - box_lines) * Config::kLineBytes);
+    return;
+  }
+  for (int block = 0; block < Config::kStageBlocks; ++block) {
+    leave_undefined(ptx::smem_addr(stage + (block * wgmma_lines + box_lines) * Config::kLineBytes),
+                    (wgmma_lines - box_lines) * Config::kLineBytes);
+  }
+}
+
+/// A warp's 16 rows and columns of D, from registers that hold their transpose. Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void transpose(const float (&sums)[Config::kPiece / 2], float* transposed,
+                                          int lane) {
+  __syncwarp();  // before it is written again
+#pragma unroll
+  for (int e = 0; e < Config::kPiece / 2; ++e) {
+    transposed[(e / 4 * 8 + lane % 4 * 2 + e % 2) * Config::kPieceLd + lane / 4 + e / 2 % 2 * 8] = sums[e];
+  }
+  __syncwarp();
+}
+
+/// Rounds alpha · sum and stores it, 16 bytes a lane. transposed: [kPiece, kPieceLd]. corner: of the piece.
+template <typename Config, typename T>
+__device__ __forceinline__ void store_plain(const float* transposed, const GemmEpilogue& epilogue,
+                                            FragmentCorner corner, GemmShape shape, int lane) {
+  constexpr int kChunk = 8;
+  const int row = corner.row + lane / 2;
+  const int column = corner.column + lane % 2 * kChunk;
+  if (row >= shape.m || column >= shape.n) return;
+  const auto* const floats =
+      reinterpret_cast<const float4*>(transposed + lane / 2 * Config::kPieceLd + lane % 2 * kChunk);
+  const float4 first = floats[0];
+  const float4 second = floats[1];
+  const float alpha = epilogue.alpha;
+  using Pair = typename PairOf<T>::Type;
+  struct alignas(16) Chunk {
+    Pair pairs[kChunk / 2];
+  };
+  T* const d = static_cast<T*>(epilogue.d) + corner.batch * epilogue.d_batch_stride;
+  *reinterpret_cast<Chunk*>(d + row * epilogue.ldd + column) = {
+      {round_pair<T>(alpha * first.x, alpha * first.y), round_pair<T>(alpha * first.z, alpha * first.w),
+       round_pair<T>(alpha * second.x, alpha * second.y), round_pair<T>(alpha * second.z, alpha * second.w)}};
+}
+
+/// Applies any epilogue and stores the result. inputs: of the lane's elements at `position`.
+template <typename Config>
+__device__ __forceinline__ void store_general(const float* transposed, const GemmEpilogue& epilogue,
+                                              const EpilogueInputs<Config::kPiece / 8>& inputs,
+                                              FragmentPosition position, GemmShape shape, int lane) {
+  constexpr int kGroups = Config::kPiece / 8;
+  float values[Config::kPiece / 2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      const float2 two = *reinterpret_cast<const float2*>(
+          transposed + (lane / 4 + half * 8) * Config::kPieceLd + lane % 4 * 2 + group * 8);
+      values[group * 4 + half * 2] = two.x;
+      values[group * 4 + half * 2 + 1] = two.y;
+    }
+  }
+  scale_and_add(values, epilogue, inputs);
+  activate(values, epilogue.activation);
+  store_fragment<kGroups>(values, epilogue, position, shape);
+}
+
+/// How many pieces of 16x16 a tile has, and how they are numbered.
+struct Pieces {
+  int rows;
+  int columns;
+
+  __device__ __forceinline__ int count() const { return rows * columns; }
+  /// Turned by one for each row of pieces, so that those of a CTA are different warps'.
+  __device__ __forceinline__ int number_of(int row, int column) const {
+    return row * columns + (column + row) % columns;
+  }
 };
 
 /// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
 /// are dealt to the CTAs. Each adds in the order of K, so that the sum does not depend on who came first.
 /// accum: of the transpose. Threads: all consumers of all CTAs.
-template <typename Config>
-__device__ __forceinline__ void add_and_store(const float (&accum)[Config::BLOCK_M / 2],
+template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
+__device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::BLOCK_M / 2],
                                               SharedStorage<Config>& smem, const Params& params,
-                                              FragmentCorner tile, int rank, int thread) {
+                                              Pieces pieces, FragmentCorner tile, int rank, int thread) {
   constexpr int kPiece = Config::kPiece;
-  constexpr int kGroups = kPiece / 8;
   constexpr int kSums = kPiece / 2;  // of a lane
+  constexpr int kRowPieces = Config::BLOCK_M / kPiece;
+  constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
   const int lane = thread % kWarpThreads;
   const int warp = thread / kWarpThreads;
-  const int rows = params.shape.m - tile.row;
-  const int row_pieces = rows >= Config::BLOCK_M ? Config::BLOCK_M / kPiece : ceil_div(rows, kPiece);
-  // Turned by a warp for each row of pieces, so that those of a CTA are different warps'.
-  const auto number_of = [&](int row_piece) {
-    return row_piece * Config::kWarps + (warp + row_piece) % Config::kWarps;
-  };
+  // Of D what the tile has: elements behind its columns are the next one's.
+  GemmShape shape = params.shape;
+  if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;
   const auto place_of = [&](int piece, int source) {
-    return place_of_sums<kPiece>(smem.peers_sums(), piece, params.split, source, lane);
+    return place_of_sums<kPiece>(smem.peers_sums, piece, params.split, source, lane);
   };
 
   if (params.split > 1) {
-    smem.exchange.begin(params.split, rank, thread, thread == 0, row_pieces * Config::kWarps,
-                        kPiece * kPiece * int{sizeof(float)});
+    ptx::barrier_cluster_wait();
 #pragma unroll
-    for (int i = 0; i < Config::BLOCK_M / kPiece; ++i) {
-      const int owner = owner_of(number_of(i), params.split);
-      if (i >= row_pieces || owner == rank) continue;
-      smem.exchange.template send<kPiece>(accum + i * kSums, place_of(number_of(i), rank), owner);
+    for (int i = 0; i < Config::kNumBlocks * kRowPieces; ++i) {
+      const int row = i % kRowPieces;
+      const int column = i / kRowPieces * Config::kWarps + warp;
+      const int piece = pieces.number_of(row, column);
+      const int owner = owner_of(piece, params.split);
+      if (row >= pieces.rows || column >= pieces.columns || owner == rank) continue;
+      smem.exchange.template send<kPiece>(accum[i / kRowPieces] + row * kSums, place_of(piece, rank), owner);
     }
   }
 #pragma unroll 1
-  for (int row_piece = 0; row_piece < row_pieces; ++row_piece) {
-    const int piece = number_of(row_piece);
-    if (params.split > 1 && owner_of(piece, params.split) != rank) continue;
-    const FragmentPosition position =
-        position_of_lane({tile.batch, tile.row + row_piece * kPiece, tile.column + warp * kPiece}, lane);
-    const auto inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
-    float sums[kSums] = {};
-    if (params.split > 1) smem.exchange.await_sums();
+  for (int number = 0; number < Config::kNumBlocks * pieces.rows; ++number) {
+    const int block = number % Config::kNumBlocks;
+    const int row = number / Config::kNumBlocks;
+    const int column = block * Config::kWarps + warp;
+    const int piece = pieces.number_of(row, column);
+    if (column >= pieces.columns || (params.split > 1 && owner_of(piece, params.split) != rank)) continue;
+    const FragmentCorner corner = {tile.batch, tile.row + row * kPiece, tile.column + column * kPiece};
+    const FragmentPosition position = position_of_lane(corner, lane);
+    EpilogueInputs<kPiece / 8> inputs;
+    if constexpr (!kIsPlain) inputs = load_epilogue_inputs<kPiece / 8>(params.epilogue, position, shape);
+    float sums[kSums];
+    // Registers have no index that is known at run time only.
+#pragma unroll
+    for (int i = 0; i < Config::kNumBlocks * kRowPieces; ++i) {
+      if (block != i / kRowPieces || row != i % kRowPieces) continue;
+#pragma unroll
+      for (int e = 0; e < kSums; ++e) sums[e] = accum[i / kRowPieces][i % kRowPieces * kSums + e];
+    }
+    if (params.split > 1) {
+      float own[kSums];
+#pragma unroll
+      for (int e = 0; e < kSums; ++e) {
+        own[e] = sums[e];
+        sums[e] = 0;
+      }
+      smem.exchange.await_sums();
 #pragma unroll 1
-    for (int source = 0; source < params.split; ++source) {
-      if (source == rank) {
-        // Registers have no index that is known at run time only.
+      for (int source = 0; source < params.split; ++source) {
+        if (source == rank) {
 #pragma unroll
-        for (int i = 0; i < Config::BLOCK_M / kPiece; ++i) {
-          if (row_piece != i) continue;
-#pragma unroll
-          for (int e = 0; e < kSums; ++e) sums[e] += accum[i * kSums + e];
+          for (int e = 0; e < kSums; ++e) sums[e] += own[e];
+        } else {
+          add_sums<kPiece>(sums, place_of(piece, source));
         }
-      } else {
-        add_sums<kPiece>(sums, place_of(piece, source));
       }
     }
     float* const transposed = smem.transposed(warp);
-#pragma unroll
-    for (int e = 0; e < kSums; ++e) {
-      transposed[(e / 4 * 8 + lane % 4 * 2 + e % 2) * Config::kPieceLd + lane / 4 + e / 2 % 2 * 8] = sums[e];
+    transpose<Config>(sums, transposed, lane);
+    if constexpr (kIsPlain) {
+      store_plain<Config, T>(transposed, params.epilogue, corner, shape, lane);
+    } else {
+      store_general<Config>(transposed, params.epilogue, inputs, position, shape, lane);
     }
-    __syncwarp();
-    float values[kSums];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
-        const float2 two = *reinterpret_cast<const float2*>(
-            transposed + (lane / 4 + half * 8) * Config::kPieceLd + lane % 4 * 2 + group * 8);
-        values[group * 4 + half * 2] = two.x;
-        values[group * 4 + half * 2 + 1] = two.y;
-      }
-    }
-    __syncwarp();  // before the next piece is written there
-    scale_and_add(values, params.epilogue, inputs);
-    activate(values, params.epilogue.activation);
-    store_fragment<kGroups>(values, params.epilogue, position, params.shape);
   }
 }
 
-/// Brings the first K blocks of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this
-/// one may still write of them goes through L2, too, so that this needs no order. And one of the blocks of A,
-/// whose few rows all tiles have in common. Threads: one of each CTA. tile_number: along N; first_k_block,
-/// num_k_blocks: of the CTA.
+/// Of a box, as launch_skinny_gemm() says.
+using Coords = int[4];
+
+/// Calls visit(coords, block) for each box of an operand's share of a stage, of which `block` is the first.
+template <typename Config, typename Visit>
+__device__ __forceinline__ void for_each_box(const Params& params, int stage, int line, int batch,
+                                             Visit visit) {
+  const int first_block = stage * Config::kStageBlocks;
+  if (params.loads_whole_stages) {
+    const Coords coords = {0, line, first_block, batch};
+    visit(coords, 0);
+    return;
+  }
+#pragma unroll
+  for (int block = 0; block < Config::kStageBlocks; ++block) {
+    const Coords coords = {(first_block + block) * Config::BLOCK_K, line, 0, batch};
+    visit(coords, block);
+  }
+}
+
+/// Brings the first stages of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this
+/// one may still write of them goes through L2, too, so that this needs no order. And one of the stages of A,
+/// whose few rows all tiles have in common. Threads: one of each CTA. tile_number: along N; first_stage,
+/// num_stages: of the CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
                                                   const TensorMap* tensor_map_b, FragmentCorner tile,
-                                                  int tile_number, int first_k_block, int num_k_blocks) {
-  const int k_blocks = num_k_blocks < params.prefetched_k_blocks ? num_k_blocks : params.prefetched_k_blocks;
-  const int first_k = first_k_block * Config::BLOCK_K;
-  ptx::cp_async_bulk_prefetch_tensor(tensor_map_a,
-                                     {first_k + tile_number % k_blocks * Config::BLOCK_K, tile.row, 0});
-  for (int k_block = 0; k_block < k_blocks; ++k_block) {
-    ptx::cp_async_bulk_prefetch_tensor(tensor_map_b, {first_k + k_block * Config::BLOCK_K, tile.column, 0});
+                                                  int tile_number, int first_stage, int num_stages) {
+  const int stages = num_stages < params.prefetched_stages ? num_stages : params.prefetched_stages;
+  for_each_box<Config>(
+      params, first_stage + tile_number % stages, tile.row, 0,
+      [&](const Coords& coords, int) { ptx::cp_async_bulk_prefetch_tensor(tensor_map_a, coords); });
+  for (int stage = 0; stage < stages; ++stage) {
+    for_each_box<Config>(params, first_stage + stage, tile.column, 0, [&](const Coords& coords, int) {
+      ptx::cp_async_bulk_prefetch_tensor(tensor_map_b, coords);
+    });
   }
 }
 
-/// tensor_map_a, tensor_map_b: [batch, M, K] by boxes of params.a_rows lines, [batch, N, K] of BLOCK_N.
-template <typename Config, typename T>
+/// tensor_map_a, tensor_map_b: see launch_skinny_gemm().
+template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b, const __grid_constant__ Params params) {
@@ -204,52 +331,63 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   const int tile_m = tile_number % params.tiles_m;
   tile_number /= params.tiles_m;
   const FragmentCorner tile = {tile_number / params.tiles_n, tile_m * Config::BLOCK_M,
-                               tile_number % params.tiles_n * Config::BLOCK_N};
-  // The first CTAs take one block more where K does not divide.
-  const int blocks_of_all = params.k_blocks / params.split;
-  const int longer_parts = params.k_blocks % params.split;
-  const int num_k_blocks = blocks_of_all + (rank < longer_parts ? 1 : 0);
-  const int first_k_block = rank * blocks_of_all + (rank < longer_parts ? rank : longer_parts);
+                               tile_number % params.tiles_n * params.columns};
+  const int rows = params.shape.m - tile.row;
+  const Pieces pieces = {ceil_div(rows < Config::BLOCK_M ? rows : Config::BLOCK_M, Config::kPiece),
+                         ceil_div(params.columns, Config::kPiece)};
+  // The first CTAs take one stage more where K does not divide.
+  const int stages_of_all = params.k_stages / params.split;
+  const int longer_parts = params.k_stages % params.split;
+  const int num_stages = stages_of_all + (rank < longer_parts ? 1 : 0);
+  const int first_stage = rank * stages_of_all + (rank < longer_parts ? rank : longer_parts);
   if (thread == kWarpgroupThreads) {
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
-    smem.pipeline.init(num_k_blocks < Config::kNumStages ? num_k_blocks : Config::kNumStages);
+    smem.pipeline.init(num_stages < Config::kNumStages ? num_stages : Config::kNumStages);
     for (int stage = 0; stage < Config::kNumStages; ++stage) {
-      leave_undefined(smem_addr(smem.a[stage] + params.a_rows * Config::kLineBytes),
-                      (Config::BLOCK_M - params.a_rows) * Config::kLineBytes);
+      leave_rest_undefined<Config>(smem.a[stage], params, params.a_rows, Config::BLOCK_M);
+      leave_rest_undefined<Config>(smem.b[stage], params, params.columns, Config::BLOCK_N);
     }
-    if (params.split > 1) smem.exchange.init(params.split, 1);
+    if (params.split > 1) {
+      smem.exchange.init(params.split, 0);
+      smem.exchange.announce(params.split, rank, pieces.count(), Config::kPieceFloat4s * int{sizeof(float4)});
+    }
     // TMA and the peers use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
   __syncthreads();
   // The peers' barriers are not needed before the sums are there.
   if (params.split > 1) barrier_cluster_arrive_relaxed();
-  if (params.prefetched_k_blocks > 0 && thread >= kWarpgroupThreads) {
+  if (params.prefetched_stages > 0 && thread >= kWarpgroupThreads) {
     if (elect_sync()) {
-      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, tile, tile_number, first_k_block,
-                                num_k_blocks);
+      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, tile, tile_number, first_stage,
+                                num_stages);
     }
     __syncwarp();
   }
   // Everything before this line read and wrote nothing but shared memory.
   griddepcontrol_wait();
 
+  const int block_bytes_a = lines_of_block(params, params.a_rows, Config::BLOCK_M) * Config::kLineBytes;
+  const int block_bytes_b = lines_of_block(params, params.columns, Config::BLOCK_N) * Config::kLineBytes;
   typename Config::Pipeline::State state;
   if (thread >= kWarpgroupThreads) {
     const bool is_leader = elect_sync();
-    // CUDA 12.3 sees no use in a list of coordinates.
-    [[maybe_unused]] const int batch_a = params.a_is_batched ? tile.batch : 0;
-    [[maybe_unused]] const int batch_b = params.b_is_batched ? tile.batch : 0;
-    for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    const int batch_a = params.a_is_batched ? tile.batch : 0;
+    const int batch_b = params.b_is_batched ? tile.batch : 0;
+    for (int stage = first_stage; stage < first_stage + num_stages; ++stage) {
       smem.pipeline.producer_wait_uniform(state);
       if (is_leader) {
-        const SmemAddr bar =
-            smem.pipeline.producer_announce(state, (params.a_rows + Config::BLOCK_N) * Config::kLineBytes);
-        const int k = (first_k_block + k_block) * Config::BLOCK_K;
-        cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, tile.column, batch_b},
-                                 bar);
-        cp_async_bulk_tensor_g2s(smem_addr(smem.a[state.stage]), &tensor_map_a, {k, tile.row, batch_a}, bar);
+        const SmemAddr bar = smem.pipeline.producer_announce(
+            state, Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes);
+        for_each_box<Config>(params, stage, tile.column, batch_b, [&](const Coords& coords, int block) {
+          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + block * block_bytes_b), &tensor_map_b,
+                                   coords, bar);
+        });
+        for_each_box<Config>(params, stage, tile.row, batch_a, [&](const Coords& coords, int block) {
+          cp_async_bulk_tensor_g2s(smem_addr(smem.a[state.stage] + block * block_bytes_a), &tensor_map_a,
+                                   coords, bar);
+        });
       }
       state.advance();
     }
@@ -261,30 +399,54 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     const cuda::std::uint64_t first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value);
     const cuda::std::uint64_t first_desc_a = make_k_major_b128_desc(smem_addr(smem.a[0]).value);
     // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
-    float accum[Config::BLOCK_M / 2] = {};
-    wgmma_fence_operand(accum);
+    float accum[Config::kNumChains][Config::kNumBlocks][Config::BLOCK_M / 2] = {};
+    const auto fence_accum = [&] {
+#pragma unroll
+      for (auto& chain : accum) {
+#pragma unroll
+        for (auto& block : chain) wgmma_fence_operand(block);
+      }
+    };
+    fence_accum();
     typename Config::Pipeline::State previous;
-    for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-      const auto desc_b = advance_smem_desc(first_desc_b, state.stage * sizeof(smem.b[0]));
-      const auto desc_a = advance_smem_desc(first_desc_a, state.stage * sizeof(smem.a[0]));
+    for (int stage = 0; stage < num_stages; ++stage) {
+      const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * Config::kStageBytesB);
+      const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * Config::kStageBytesA);
       smem.pipeline.consumer_wait(state);
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
-        wgmma_mma_async<Config::BLOCK_M, T>(accum, advance_smem_desc(desc_b, k * Config::kElemBytes),
-                                            advance_smem_desc(desc_a, k * Config::kElemBytes),
-                                            k_block != 0 || k != 0);
+      for (int step = 0; step < Config::kStageBlocks * Config::BLOCK_K / Config::kWgmmaK; ++step) {
+        constexpr int kBlockSteps = Config::BLOCK_K / Config::kWgmmaK;
+        const int k_block = step / kBlockSteps;
+        const int offset = step % kBlockSteps * Config::kWgmmaK * Config::kElemBytes;
+        const auto desc_a = advance_smem_desc(stage_desc_a, k_block * block_bytes_a + offset);
+        const auto desc_b = advance_smem_desc(stage_desc_b, k_block * block_bytes_b + offset);
+#pragma unroll
+        for (int block = 0; block < Config::kNumBlocks; ++block) {
+          wgmma_mma_async<Config::BLOCK_M, T>(
+              accum[k_block % Config::kNumChains][block],
+              advance_smem_desc(desc_b, block * Config::kWgmmaM * Config::kLineBytes), desc_a,
+              stage != 0 || k_block >= Config::kNumChains || step % kBlockSteps != 0);
+        }
       }
       wgmma_commit_group();
       wgmma_wait_group<1>();
-      if (k_block != 0) smem.pipeline.consumer_release(previous, thread);
+      if (stage != 0) smem.pipeline.consumer_release(previous, thread);
       previous = state;
       state.advance();
     }
-    // The sums take the place of stages: all have been loaded, and now are multiplied.
+    // Sums are transposed where stages were: all have been loaded, and now are multiplied.
     wgmma_wait_group<0>();
-    wgmma_fence_operand(accum);
-    add_and_store<Config>(accum, smem, params, tile, rank, thread);
+    fence_accum();
+#pragma unroll
+    for (int chain = 1; chain < Config::kNumChains; ++chain) {
+#pragma unroll
+      for (int block = 0; block < Config::kNumBlocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < Config::BLOCK_M / 2; ++i) accum[0][block][i] += accum[chain][block][i];
+      }
+    }
+    add_and_store<Config, T, kEpilogueKind>(accum[0], smem, params, pieces, tile, rank, thread);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <ptx/mbarrier.cuh>
 
 #include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/host_device.hpp"
 #include "hopper_gemm/wait_watchdog.cuh"
 
 namespace hopper_gemm::library {
@@ -20,6 +21,16 @@ inline constexpr int kSumsPieceBytes =
 
 /// Which of the CTAs adds up a piece: they are dealt in turn.
 __device__ __forceinline__ int owner_of(int piece, int split) { return piece % split; }
+
+/// The most pieces that peers send to a CTA, of a tile of `pieces` by at most max_split CTAs.
+HG_HOST_DEVICE constexpr int most_peers_pieces(int pieces, int max_split) {
+  int most = 0;
+  for (int split = 2; split <= max_split; ++split) {
+    const int sent = (pieces + split - 1) / split * (split - 1);
+    if (sent > most) most = sent;
+  }
+  return most;
+}
 
 /// Where a lane's first four sums of a piece of kColumns columns are in its owner's shared memory, from CTA
 /// `source`, one of the others. all: where all pieces begin.
@@ -34,26 +45,31 @@ struct SumsExchange {
   cuda::std::uint64_t peers_have_multiplied;
   cuda::std::uint64_t sums_have_come;
 
-  /// num_consumers: warpgroups. Threads: one; then fence_mbarrier_init_release_cluster() and the cluster
-  /// barrier, before anyone calls anything else.
+  /// num_consumers: warpgroups of a CTA; 0 where peers' sums have memory of their own, and nobody calls begin().
+  /// Threads: one; then fence_mbarrier_init_release_cluster() and the cluster barrier, before anyone calls anything
+  /// but announce().
   __device__ __forceinline__ void init(int split, int num_consumers) {
-    ptx::mbarrier_init(ptx::smem_addr(&peers_have_multiplied),
-                       static_cast<cuda::std::uint32_t>((split - 1) * num_consumers));
+    if (num_consumers > 0) {
+      ptx::mbarrier_init(ptx::smem_addr(&peers_have_multiplied),
+                         static_cast<cuda::std::uint32_t>((split - 1) * num_consumers));
+    }
     ptx::mbarrier_init(ptx::smem_addr(&sums_have_come), 1);
+  }
+
+  /// Announces the sums that the CTA's peers will send: of its share of `pieces`, see owner_of(). Threads: one.
+  __device__ __forceinline__ void announce(int split, int rank, int pieces, int piece_bytes) {
+    const int own_pieces = pieces / split + (rank < pieces % split ? 1 : 0);
+    ptx::mbarrier_arrive_expect_tx(ptx::smem_addr(&sums_have_come), own_pieces * (split - 1) * piece_bytes);
   }
 
   /// Tells the peers that they may write over this CTA's stages, and waits until this CTA may write over
   /// theirs. From then on it may also exit as soon as its own sums have come. The cluster barrier must have
   /// been arrived on. Threads: all consumers, whose wgmmas are complete; thread: number in the warpgroup;
-  /// is_first: of all, which announces the sums that the CTA's peers will send: of its share of `pieces`, see
-  /// owner_of().
+  /// is_first: of all, which announces what comes.
   __device__ __forceinline__ void begin(int split, int rank, int thread, bool is_first, int pieces,
                                         int piece_bytes) {
     ptx::barrier_cluster_wait();
-    if (is_first) {
-      const int own_pieces = pieces / split + (rank < pieces % split ? 1 : 0);
-      ptx::mbarrier_arrive_expect_tx(ptx::smem_addr(&sums_have_come), own_pieces * (split - 1) * piece_bytes);
-    }
+    if (is_first) announce(split, rank, pieces, piece_bytes);
     // Complete reads need no ordering, as in Pipeline::consumer_release(); nor do TMA's writes, whose
     // barriers were waited for.
     if (thread < split && thread != rank) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -81,7 +82,8 @@ int active_clusters(const Device& device, const Choice& choice) {
   // An emulated GPU may get other SMs. Slices are as many clusters, of the same size.
   static std::map<std::tuple<int, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const std::tuple key(device.id, device.sm_count, name_of({choice.tile, choice.split}));
+  const Tile& compiled = is_skinny(choice.tile) ? instance_tile(choice.tile) : choice.tile;
+  const std::tuple key(device.id, device.sm_count, name_of({compiled, choice.split}));
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   int clusters = 0;
   const auto ask = [&] {
@@ -110,15 +112,8 @@ std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int share
 }
 
 /// A map without an address, which comes with each launch.
-Status encode(const char* name, TensorMapType type, std::array<std::int64_t, 3> extents,
-              std::int64_t leading_dimension, std::int64_t batch_stride, const std::array<int, 3>& box,
-              TensorMap* tensor_map) {
-  const std::int64_t elem_bytes = type == TensorMapType::Fp32 ? 4 : 2;
-  // Of a single matrix no stride is used, but must be one that TMA could take.
-  const bool is_batched = extents[2] > 1 && batch_stride != 0;
-  if (!is_batched) extents[2] = 1;
-  const std::array<std::int64_t, 2> strides_bytes = {
-      leading_dimension * elem_bytes, is_batched ? batch_stride * elem_bytes : kTmaAlignmentBytes};
+Status encode(const char* name, TensorMapType type, std::span<const std::int64_t> extents,
+              std::span<const std::int64_t> strides_bytes, std::span<const int> box, TensorMap* tensor_map) {
   TensorMapSpec spec;
   spec.type = type;
   spec.base = std::bit_cast<const void*>(std::uintptr_t{kTmaAlignmentBytes});
@@ -129,6 +124,22 @@ Status encode(const char* name, TensorMapType type, std::array<std::int64_t, 3> 
   Status status = encode_tensor_map(spec, tensor_map);
   if (status.ok()) return status;
   return {status.code(), std::string(name) + ": " + status.message()};
+}
+
+/// Of a single matrix no stride is used, but must be one that TMA could take.
+std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes) {
+  return batch_count > 1 && stride_bytes != 0 ? stride_bytes : kTmaAlignmentBytes;
+}
+
+/// The same of matrices behind each other: all of them are one where the stride is 0.
+Status encode(const char* name, TensorMapType type, std::array<std::int64_t, 3> extents,
+              std::int64_t leading_dimension, std::int64_t batch_stride, const std::array<int, 3>& box,
+              TensorMap* tensor_map) {
+  const std::int64_t elem_bytes = type == TensorMapType::Fp32 ? 4 : 2;
+  const std::array<std::int64_t, 2> strides_bytes = {
+      leading_dimension * elem_bytes, batch_stride_bytes(extents[2], batch_stride * elem_bytes)};
+  if (batch_stride == 0) extents[2] = 1;
+  return encode(name, type, extents, strides_bytes, box, tensor_map);
 }
 
 TensorMapType tensor_map_type(DataType type) {
@@ -195,7 +206,7 @@ class PreparedWgmma final : public PreparedGemm {
         has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
     params_.a_lines = loaded_lines(args.a, shape.m, tile.block_m, tile.cluster_n);
     params_.b_lines = loaded_lines(args.b, shape.n, tile.block_n, tile.cluster_m);
-    params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_k_blocks(args, choice_) : 0;
+    params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_stages(args, choice_) : 0;
     params_.k_slices = choice_.slices;
     params_.slice_k_blocks = k_blocks;
     workspace_bytes_ = wgmma::workspace_bytes(args, choice_);
@@ -285,18 +296,37 @@ class PreparedWgmma final : public PreparedGemm {
   ClusterPositions positions_{};
 };
 
+/// Of A or B for the skinny kernel, see launch_skinny_gemm(). lines: all of it; box_lines: of a stage.
+Status encode_stages(const char* name, const OperandArgs& operand, const KernelArgs& args, const Tile& tile,
+                     int lines, int box_lines, TensorMap* tensor_map) {
+  constexpr std::int64_t kBlockBytes = kBlockK * kInputBytes;
+  const bool is_whole = loads_whole_stages(tile, args.shape.k);
+  const std::int64_t block = is_whole ? kBlockK : args.shape.k;
+  const std::int64_t batches = operand.batch_stride == 0 ? 1 : args.batch_count;
+  const std::array<std::int64_t, 4> extents = {block, lines, args.shape.k / block, batches};
+  const std::array<std::int64_t, 3> strides_bytes = {
+      operand.leading_dimension * kInputBytes, kBlockBytes,
+      batch_stride_bytes(batches, operand.batch_stride * kInputBytes)};
+  const std::array<int, 4> box = {kBlockK, box_lines, is_whole ? tile.block_k / kBlockK : 1, 1};
+  return encode(name, tensor_map_type(args.input_type), extents, strides_bytes, box, tensor_map);
+}
+
 /// The skinny kernel, where is_for_kernel_of() is true.
 class PreparedSkinny final : public PreparedGemm {
  public:
-  PreparedSkinny(const Choice& choice, bool overlaps, std::string reason)
-      : choice_(choice), config_(name_of(choice)), reason_(std::move(reason)), overlaps_(overlaps) {}
+  PreparedSkinny(const Problem& problem, const Choice& choice, bool overlaps, std::string reason)
+      : choice_(choice),
+        config_(name_of(choice)),
+        reason_(std::move(reason)),
+        overlaps_(overlaps),
+        is_plain_(is_plain(problem) && problem.args.epilogue.output_type == problem.args.input_type) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
     const Tile& tile = choice_.tile;
     const int m = args.shape.m;
     HG_RETURN_IF_ERROR(
-        encode_input("A", args.a, args, m, loaded_lines(args.a, m, tile.block_m, 1), 1, &tensor_map_a_));
-    return encode_input("B", args.b, args, args.shape.n, tile.block_n, 1, &tensor_map_b_);
+        encode_stages("A", args.a, args, tile, m, loaded_lines(args.a, m, tile.block_m, 1), &tensor_map_a_));
+    return encode_stages("B", args.b, args, tile, args.shape.n, tile.block_n, &tensor_map_b_);
   }
 
   Status launch(const KernelArgs& args, void*, cudaStream_t stream) const override {
@@ -305,7 +335,7 @@ class PreparedSkinny final : public PreparedGemm {
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &tensor_map_a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &tensor_map_b));
     return launch_skinny_gemm(choice_.tile, choice_.split, tensor_map_a, tensor_map_b, args, overlaps_,
-                              stream);
+                              is_plain_ && args.epilogue.beta == 0, stream);
   }
 
   std::size_t workspace_bytes() const override { return 0; }
@@ -317,6 +347,7 @@ class PreparedSkinny final : public PreparedGemm {
   std::string config_;
   std::string reason_;
   bool overlaps_;
+  bool is_plain_;  // with beta 0
   TensorMap tensor_map_a_{};
   TensorMap tensor_map_b_{};
 };
@@ -452,7 +483,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   }
   if (is_skinny(choice.tile)) {
     HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
-    return finish(std::make_unique<PreparedSkinny>(choice, overlaps, reason));
+    return finish(std::make_unique<PreparedSkinny>(problem, choice, overlaps, reason));
   }
   return prepare_choice(problem, device, choice, overlaps, name_of(choice), reason, prepared);
 }

@@ -29,23 +29,25 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
 }));
 
 // Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs
-// measured of other configurations at the same shapes.
+// measured of other configurations at the same shapes; those of few rows to library_tuning_few_rows.csv.
 constexpr double kLaunchUs = 2.45;                // of a kernel that has nothing to do
 constexpr double kOverlapUs = 0.8;                // of that, where the kernel before it still runs
 constexpr double kFillUs = 0.25;                  // until the first loads arrive
 constexpr double kClusterUs = 0.35;               // a cluster's barriers
 constexpr double kReduceUs = 4.15;                // to exchange the sums of a split K
-constexpr double kSkinnyReduceUs = 0.9;           // the same of few rows, for each CTA
+constexpr double kSkinnyReduceUs = 0.3;           // the same of few rows, for each CTA
 constexpr double kSlicesUs = 6.0;                 // of the kernel that adds up the sums of slices
 constexpr double kMemoryBytesPerUs = 3.9e6;       // what reads that are not balanced over all channels reach
 constexpr double kSmMemoryBytesPerUs = 9.2e4;     // of that, one SM
+constexpr double kSkinnyBytesPerUs = 4.2e6;       // what the kernel for few rows reaches
+constexpr double kSkinnyLoadUs = 2.2;             // until all loads arrive that its stages have room for
 constexpr double kL2BytesPerUs = 9.1e6;           // to all SMs
 constexpr double kSmBytesPerUs = 1.2e5;           // to one
 constexpr double kSmFlopsPerUs = 6.65e6;          // of an SM with the largest tiles
 constexpr double kSmWideFlopsPerUs = 6.77e6;      // with those of the wide kernel
 constexpr double kSmPingpongFlopsPerUs = 6.45e6;  // with those of the pingpong kernel
 constexpr double kBlockUs = 0.206;                // least time of a K block
-constexpr double kSkinnyBlockUs = 0.175;          // of one of few rows
+constexpr double kSkinnyBlockUs = 0.15;           // of one of few rows
 constexpr double kStoreElemsPerUs = 3.5e4;        // of an SM
 
 constexpr int kTmaAlignmentBytes = 16;
@@ -70,7 +72,7 @@ double reduce_us(const Choice& choice) {
 /// takes the SMs that are free first, and so
 /// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of
 ///   64x256 took 61.2 us after 57.2, when launches began before the loads of those ahead;
-/// - single CTAs that share an SM gain where they are short, and not where they are long;
+/// - single CTAs that share an SM gain where they are short, or all run at a time;
 /// - clusters find no room where single CTAs have ended: they lose where the next launch has room for a part
 ///   of them (64x2112x7168 by 17 of at most 30 clusters of four 15.3 us after 12.9, 1x7168x16384 by pairs
 ///   that share SMs 62.1 after 55.9), and gain where it has room for nearly none (64x3584x18944 by 28 of at
@@ -83,7 +85,7 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   const int size = cluster_size(choice);
   if (size == 1) {
     if (busy_us < kFewUs) return true;
-    if (is_skinny(choice.tile)) return !shares_an_sm(choice.tile);
+    if (is_skinny(choice.tile)) return clusters <= active || !shares_an_sm(choice.tile);
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
     return ctas >= kMostOfThem * static_cast<double>(active);
@@ -97,7 +99,7 @@ bool can_overlap(const Choice& choice, std::int64_t clusters, std::int64_t activ
   const bool has_room = 2 * clusters <= active;
   const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(choice.tile);
-  if (shares_an_sm(choice.tile)) return has_room || (size > 2 && is_short && leaves_none);
+  if (shares_an_sm(choice.tile)) return has_room || (leaves_none && (size == 2 || is_short));
   return leaves_none || (size == 2 ? is_short : has_room);
 }
 
@@ -108,8 +110,7 @@ double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 template <typename Array>
 void append_choices(const Array& tiles, std::vector<Choice>* choices) {
   for (const Tile& tile : tiles) {
-    const int most = can_split(tile) ? kMaxSplit : 1;
-    for (int split = 1; split <= most; ++split) choices->push_back({tile, split});
+    for (int split = 1; split <= max_split(tile); ++split) choices->push_back({tile, split});
     if (!can_split(tile)) continue;
     for (const int split : kSlicedSplits) {
       for (const int slices : kSlices) {
@@ -123,9 +124,10 @@ void append_choices(const Array& tiles, std::vector<Choice>* choices) {
 
 std::string name_of(const Choice& choice) {
   const Tile& tile = choice.tile;
-  std::string name = "wgmma_" + std::to_string(tile.block_m) + "x" + std::to_string(tile.block_n) + "_s" +
-                     std::to_string(tile.stages) + "_c" + std::to_string(tile.cluster_m) + "x" +
-                     std::to_string(tile.cluster_n);
+  std::string name = "wgmma_" + std::to_string(tile.block_m) + "x" + std::to_string(tile.block_n);
+  if (tile.block_k != kBlockK) name += "x" + std::to_string(tile.block_k);
+  name += "_s" + std::to_string(tile.stages) + "_c" + std::to_string(tile.cluster_m) + "x" +
+          std::to_string(tile.cluster_n);
   if (choice.split > 1) name += "_k" + std::to_string(choice.split);
   if (choice.slices > 1) name += "x" + std::to_string(choice.slices);
   return name;
@@ -136,7 +138,9 @@ std::vector<Choice> all_choices() {
   append_choices(kLargeTiles, &choices);
   append_choices(kSmallTiles, &choices);
   for (const Tile& tile : kSkinnyTiles) {
-    for (int split = 1; split <= kMaxSplit; ++split) choices.push_back({tile, split});
+    // Fewer columns are for more tiles, of which many have no use for large clusters as well.
+    const int most = tile == instance_tile(tile) ? max_split(tile) : 2;
+    for (int split = 1; split <= most; ++split) choices.push_back({tile, split});
   }
   choices.push_back({kWideTile, 1});
   for (const Tile& tile : kPingpongTiles) choices.push_back({tile, 1});
@@ -149,15 +153,16 @@ int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sha
   return std::min(block_lines / sharers, ceil_div(lines, kSwizzledLines) * kSwizzledLines) * sharers;
 }
 
-int prefetched_k_blocks(const KernelArgs& args, const Choice& choice) {
+int prefetched_stages(const KernelArgs& args, const Choice& choice) {
   if (args.batch_count > 1 || choice.slices > 1 || args.a.major != OperandMajor::K ||
-      args.b.major != OperandMajor::K || shares_an_sm(choice.tile)) {
+      args.b.major != OperandMajor::K) {
     return 0;
   }
-  constexpr double kBytes = 6e6;
-  const double block_bytes = kInputBytes * kBlockK * choice.split * (1.0 * args.shape.m + args.shape.n);
+  const double most_bytes = is_skinny(choice.tile) ? 3e6 : 6e6;
+  const double stage_bytes =
+      kInputBytes * choice.tile.block_k * choice.split * (1.0 * args.shape.m + args.shape.n);
   // What is behind the stages would come between the loads and their bytes.
-  return static_cast<int>(std::clamp(kBytes / block_bytes, 1.0, 1.0 * choice.tile.stages));
+  return static_cast<int>(std::clamp(most_bytes / stage_bytes, 1.0, 1.0 * choice.tile.stages));
 }
 
 int slice_k_blocks(const KernelArgs& args, const Choice& choice) {
@@ -221,9 +226,11 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
 
 std::string fault_of(const Problem& problem, const Choice& choice) {
   const KernelArgs& args = problem.args;
-  const int k_blocks = ceil_div(args.shape.k, kBlockK);
+  const int block_k = choice.tile.block_k;
+  const int k_blocks = ceil_div(args.shape.k, block_k);
   if (choice.split * choice.slices > k_blocks) {
-    return "K has " + std::to_string(k_blocks) + " blocks of 64, fewer than CTAs that would share it";
+    return "K has " + std::to_string(k_blocks) + " blocks of " + std::to_string(block_k) +
+           ", fewer than CTAs that would share it";
   }
   if (choice.slices == 1) return "";
   // Of a D with so many elements, tiles alone keep the GPU busy.
@@ -270,7 +277,10 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
                            ? std::max(1.0, static_cast<double>(clusters) / static_cast<double>(active))
                            : static_cast<double>(waves);
   // Least time for the operands to come from memory and D to go there.
-  const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
+  const double on_their_way = ctas * tile.stages * (rows + columns) * tile.block_k * kInputBytes;
+  const double bytes_per_us = is_skinny(tile) ? std::min(kSkinnyBytesPerUs, on_their_way / kSkinnyLoadUs)
+                                              : std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
+  const double memory_us = bytes / bytes_per_us;
   const double slices_us =
       choice.slices == 1
           ? 0

@@ -23,8 +23,8 @@ struct Choice {
 
 inline int cluster_size(const Choice& choice) { return cluster_size(choice.tile) * choice.split; }
 
-/// "wgmma_128x256_s4_c2x1", behind it "_k4" where 4 CTAs of a cluster share a tile's K, and "_k8x2" where 8
-/// of each of 2 clusters do.
+/// "wgmma_128x256_s4_c2x1", or "wgmma_16x64x128_s5_c1x1" where a stage has not 64 elements along K but 128; behind it
+/// "_k4" where 4 CTAs of a cluster share a tile's K, and "_k8x2" where 8 of each of 2 clusters do.
 std::string name_of(const Choice& choice);
 
 /// All that a name can mean: every compiled tile, by each split that it can have. Slices are for K that a whole cluster
@@ -72,11 +72,11 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
 /// lines: the operand's; block_lines: the tile's; sharers: CTAs that load equal parts of it.
 int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sharers);
 
-/// How many of a CTA's K blocks launches that overlap bring to L2 while they wait for what is ahead of them
-/// in the stream. Memory is idle then for a microsecond or two: with 2 MB 2048³ takes 23.5 us after 23.9,
-/// with 6 MB 128x7168x2048 10.2 after 10.6; with 16 MB both take longer than without (H200). 0 where it does
-/// not pay, which is where CTAs share SMs and so begin long before, or is not implemented.
-int prefetched_k_blocks(const KernelArgs& args, const Choice& choice);
+/// How many of a CTA's stages launches that overlap bring to L2 while they wait for what is ahead of them in
+/// the stream. Memory is idle then for a microsecond or two: with 2 MB 2048³ takes 23.5 us after 23.9, with 6 MB
+/// 128x7168x2048 10.2 after 10.6; with 16 MB both take longer than without (H200). Of few rows, whose CTAs may
+/// begin well before they may load, 3 MB are best. 0 where it is not implemented.
+int prefetched_stages(const KernelArgs& args, const Choice& choice);
 
 /// Of K, of a slice. The last may reach over K's end.
 int slice_k_blocks(const KernelArgs& args, const Choice& choice);

@@ -4,17 +4,18 @@
 
 namespace hopper_gemm::library::wgmma {
 
-/// Elements along K of a stage.
+/// Elements along K of a block: 128 bytes, one span of the swizzle.
 inline constexpr int kBlockK = 64;
 
 /// A compiled configuration: what one CTA computes, and how CTAs share what they load.
 struct Tile {
   int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
-  int block_n;    ///< columns of D: 64 to 256, of the wgmma kernel in multiples of 64
-  int stages;     ///< of kBlockK elements along K
+  int block_n;    ///< columns of D: 64 to 256 in multiples of 64, of the skinny kernel in multiples of 8
+  int stages;     ///< of block_k elements along K
   int cluster_m;  ///< CTAs one above the other, which share B
   int cluster_n;  ///< CTAs side by side, which share A
   int consumers;  ///< warpgroups that multiply: 1 or 2, one above the other
+  int block_k = kBlockK;  ///< of the skinny kernel so many blocks, of all others one
 
   HG_HOST_DEVICE friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };
@@ -45,7 +46,16 @@ HG_HOST_DEVICE constexpr bool is_skinny(const Tile& tile) { return tile.block_m 
 /// The most of these that the skinny kernel computes one above the other: of more rows larger tiles are faster.
 inline constexpr int kMostSkinnyTiles = 2;
 
-HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) { return (tile.block_m + tile.block_n) * 128; }
+/// Lines of B that a stage has room for: wgmma's rows, of which the skinny kernel may use a part.
+HG_HOST_DEVICE constexpr int stage_lines_n(const Tile& tile) {
+  constexpr int kWgmmaM = 64;
+  return is_skinny(tile) ? (tile.block_n + kWgmmaM - 1) / kWgmmaM * kWgmmaM : tile.block_n;
+}
+
+HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) {
+  constexpr int kElemBytes = 2;
+  return (tile.block_m + stage_lines_n(tile)) * tile.block_k * kElemBytes;
+}
 
 /// Whether an SM has room for several CTAs of the skinny kernel.
 HG_HOST_DEVICE constexpr bool shares_an_sm(const Tile& tile) {
@@ -67,6 +77,12 @@ HG_HOST_DEVICE constexpr int buffer_bytes(const Tile& tile) {
 /// larger tiles of two consumers have not.
 HG_HOST_DEVICE constexpr bool can_split(const Tile& tile) {
   return cluster_size(tile) == 1 && (tile.consumers == 1 || tile.block_m * tile.block_n <= 128 * 128);
+}
+
+/// The most CTAs that share a tile's K. Of the skinny kernel, what the peers' sums leave room for.
+HG_HOST_DEVICE constexpr int max_split(const Tile& tile) {
+  if (!can_split(tile)) return 1;
+  return is_skinny(tile) && stage_lines_n(tile) > 64 ? 2 : kMaxSplit;
 }
 
 /// Why the kernel cannot be compiled for a tile, or nullptr.

@@ -119,7 +119,7 @@ std::vector<Case> cases_of_tiles() {
     const Tile& tile = choice.tile;
     for (int layout = 0; layout < 4; ++layout) {
       ++number;
-      const int k = layout == number / 4 % 4 ? tile.stages * 64 + 75 : 75;
+      const int k = layout == number / 4 % 4 ? tile.stages * tile.block_k + 75 : 75;
       const GemmShape shape = {tile.block_m * tile.cluster_m + 5, tile.block_n * tile.cluster_n + 3, k};
       const int clusters = number % 2 == 0 ? 2 : 4;
       cases.push_back({choice, plain(shape, number), clusters * cluster_size(choice)});
@@ -169,8 +169,8 @@ std::vector<Case> cases_of_few_rows() {
     for (const int rows : {1, 9, choice.tile.block_m, choice.tile.block_m + 13}) {
       ++number;
       const int k_blocks = choice.split + number % 3 * choice.tile.stages;
-      LibraryProblem problem =
-          general({rows, number % 4 == 0 ? 192 : 131, k_blocks * 64 - number % 2 * 40}, number);
+      LibraryProblem problem = general(
+          {rows, number % 4 == 0 ? 192 : 131, k_blocks * choice.tile.block_k - number % 2 * 40}, number);
       problem.major_a = problem.major_b = OperandMajor::K;
       problem.batch_count = 1 + number % 2;
       problem.a.shared = number % 5 == 1;
@@ -195,7 +195,7 @@ std::vector<Case> cases_of_batches() {
     const bool is_sliced = choice.slices == 2 && choice.split == 4;
     if ((choice.split > 2 && !is_sliced) || tile.block_n > 192) continue;
     ++number;
-    const int k = is_sliced ? 17 * 64 + 11 : 139;
+    const int k = is_sliced ? 17 * 64 + 11 : std::max(139, choice.split * tile.block_k);
     LibraryProblem problem = general({tile.block_m - 3, tile.block_n * tile.cluster_n - 5, k}, number);
     problem.batch_count = 3;
     problem.a.shared = number % 2 == 1;
@@ -223,7 +223,7 @@ std::vector<Case> cases_of_splits() {
       ++number;
       const int k_blocks = number % 3 == 0 ? ctas : ctas * 2 + number % ctas;
       const GemmShape shape = {number % 4 < 2 ? tile.block_m + 21 : 37, tile.block_n - 29,
-                               k_blocks * 64 - number % 2 * 51};
+                               k_blocks * tile.block_k - number % 2 * 51};
       const LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
       cases.push_back({choice, problem, 2 * cluster_size(choice)});
     }
@@ -245,7 +245,7 @@ std::vector<Case> cases_of_special_values() {
     const int ctas = choice.split * choice.slices;
     if (ctas % 3 != 1 || tile.block_m > 64 || choice.slices > kMostSlices) continue;
     ++number;
-    LibraryProblem problem = general({70, 133, ctas * 64 - 21}, number);
+    LibraryProblem problem = general({70, 133, ctas * tile.block_k - 21}, number);
     problem.activation = number % 2 == 0 ? Activation::Relu : Activation::None;
     problem.values = OperandValues::Special;
     cases.push_back({choice, problem, 2 * cluster_size(choice)});
@@ -343,7 +343,7 @@ std::vector<Case> cases_of_sums() {
     if (choice.split == 1 || choice.slices > 2) continue;
     ++number;
     const GemmShape shape = {choice.tile.block_m / 2 + 5, choice.tile.block_n,
-                             choice.split * choice.slices * 64 + 40};
+                             choice.split * choice.slices * choice.tile.block_k + 40};
     LibraryProblem problem = number % 2 == 0 ? plain(shape, number / 2) : general(shape, number / 2);
     if (is_skinny(choice.tile)) problem.major_a = problem.major_b = OperandMajor::K;
     problem.values = OperandValues::Uniform;
@@ -444,9 +444,10 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({16, 198 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
-  // Those that share SMs: short, long.
+  // Those that share SMs: short, long, all at a time.
   EXPECT_TRUE(overlaps({16, 4096, 512}, tile(16, 64, 7, 1)));
   EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
+  EXPECT_TRUE(overlaps({16, 132 * 64, 65536}, tile(16, 64, 7, 1)));
   // Clusters of two that fill SMs: short, many, few, many that take long, few, several tiles each.
   EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));
@@ -457,7 +458,8 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   // Those that share SMs, with room beside them or without.
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 7, 1, 2)));
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 2)));
-  EXPECT_FALSE(overlaps({1, 120 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  EXPECT_FALSE(overlaps({1, 105 * 64, 4096}, tile(16, 64, 7, 1, 2)));
+  EXPECT_TRUE(overlaps({1, 120 * 64, 4096}, tile(16, 64, 7, 1, 2)));
   // Larger ones: room for all, for some, for none; the same where they share SMs.
   EXPECT_TRUE(overlaps({1, 66 * 64, 4096}, tile(16, 64, 20, 1, 3)));
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 20, 1, 3)));
@@ -471,25 +473,25 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
 }
 
 TEST(WgmmaPrefetch, BringsWhatMemoryCanWhileALaunchWaits) {
-  const auto k_blocks = [](GemmShape shape, const Choice& choice, int batches = 1,
-                           OperandMajor major_b = OperandMajor::K) {
+  const auto stages = [](GemmShape shape, const Choice& choice, int batches = 1,
+                         OperandMajor major_b = OperandMajor::K) {
     library::KernelArgs args{};
     args.shape = shape;
     args.batch_count = batches;
     args.a = {nullptr, OperandMajor::K, shape.k, 0};
     args.b = {nullptr, major_b, shape.k, 0};
-    return library::wgmma::prefetched_k_blocks(args, choice);
+    return library::wgmma::prefetched_stages(args, choice);
   };
   const Choice choice = {{64, 128, 8, 1, 1, 1}, 1};
-  EXPECT_EQ(k_blocks({1024, 1024, 1024}, choice), 8) << "the stages";
-  EXPECT_EQ(k_blocks({128, 7168, 2048}, choice), 6) << "6 MB, of 0.93 a block";
-  EXPECT_EQ(k_blocks({128, 7168, 2048}, {choice.tile, 4}), 1) << "of 3.7 MB for the CTAs of a cluster";
-  EXPECT_EQ(k_blocks({128, 1'000'000, 2048}, choice), 1);
-  EXPECT_EQ(k_blocks({128, 7168, 2048}, choice, 2), 0);
-  EXPECT_EQ(k_blocks({128, 7168, 2048}, choice, 1, OperandMajor::MN), 0);
-  EXPECT_EQ(k_blocks({1, 256, 65536}, {choice.tile, 8, 7}), 0);
-  EXPECT_EQ(k_blocks({1, 4096, 4096}, {{16, 64, 7, 1, 1, 1}, 1}), 0) << "CTAs share SMs";
-  EXPECT_EQ(k_blocks({1, 4096, 4096}, {{16, 64, 20, 1, 1, 1}, 1}), 11);
+  EXPECT_EQ(stages({1024, 1024, 1024}, choice), 8) << "all of them";
+  EXPECT_EQ(stages({128, 7168, 2048}, choice), 6) << "6 MB, of 0.93 a block";
+  EXPECT_EQ(stages({128, 7168, 2048}, {choice.tile, 4}), 1) << "of 3.7 MB for the CTAs of a cluster";
+  EXPECT_EQ(stages({128, 1'000'000, 2048}, choice), 1);
+  EXPECT_EQ(stages({128, 7168, 2048}, choice, 2), 0);
+  EXPECT_EQ(stages({128, 7168, 2048}, choice, 1, OperandMajor::MN), 0);
+  EXPECT_EQ(stages({1, 256, 65536}, {choice.tile, 8, 7}), 0);
+  EXPECT_EQ(stages({1, 4096, 4096}, {{16, 64, 7, 1, 1, 1}, 1}), 5) << "3 MB, of 0.52 a stage";
+  EXPECT_EQ(stages({1, 4096, 4096}, {{16, 64, 5, 1, 1, 1, 128}, 1}), 2);
 }
 
 TEST(WgmmaLoads, EndWithAKMajorOperand) {

@@ -157,7 +157,7 @@ PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::k
 PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
 PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n    }\n"
 PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
-SKINNY_TRANSPOSED = "    __syncwarp();\n    float values[kSums];\n"
+SKINNY_TRANSPOSED = "  __syncwarp();\n}\n\n/// Rounds alpha"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
@@ -563,18 +563,21 @@ MUTANTS = {
         (PINGPONG_GEMM, "      wgmma_wait_group<1>();\n" + PINGPONG_RELEASE,
          PINGPONG_RELEASE + "      wgmma_wait_group<1>();\n")]),
     "library_skinny_expects_whole_boxes": (SKINNY, [
-        (SKINNY_GEMM, "(params.a_rows + Config::BLOCK_N) * Config::kLineBytes", "Config::kStageBytes")]),
+        (SKINNY_GEMM, "Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes",
+         "Config::Pipeline::kStageBytes")]),
     "library_skinny_sums_read_before_they_are_there": (SKINNY, [
-        (SKINNY_GEMM, "    if (params.split > 1) smem.exchange.await_sums();\n", "")]),
+        (SKINNY_GEMM, "      smem.exchange.await_sums();\n", "")]),
     "library_skinny_sums_of_the_others_alone": (SKINNY, [
-        (SKINNY_GEMM, "sums[e] += accum[i * kSums + e];", "sums[e] += 0 * accum[i * kSums + e];")]),
+        (SKINNY_GEMM, "sums[e] += own[e];", "sums[e] += 0 * own[e];")]),
     "library_skinny_sums_to_the_same_place": (SKINNY, [(SUMS_EXCHANGE, SUMS_SLOT, "0 * source;")]),
     "library_skinny_transposed_too_early": (SKINNY, [
-        (SKINNY_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("    __syncwarp();\n", ""))]),
+        (SKINNY_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("  __syncwarp();\n", ""))]),
     "library_skinny_transposed_over_sums_in_use": (SKINNY, [
-        (SKINNY_GEMM, "    __syncwarp();  // before the next piece is written there\n", "")]),
+        (SKINNY_GEMM, "  __syncwarp();  // before it is written again\n", "")]),
     "library_skinny_split_forgets_the_longer_parts": (SKINNY, [
         (SKINNY_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
+    "library_skinny_blocks_where_no_box_put_them": (SKINNY, [
+        (SKINNY_GEMM, "params.loads_whole_stages ? box_lines : wgmma_lines", "wgmma_lines")]),
 }
 
 

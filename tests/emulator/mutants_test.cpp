@@ -331,6 +331,7 @@ const Mutant kLibraryMutants[] = {
     {"library_skinny_transposed_too_early", {kRace, kNeverWritten}},
     {"library_skinny_transposed_over_sums_in_use", {kRace}},
     {"library_skinny_split_forgets_the_longer_parts", {kWrongSum}},
+    {"library_skinny_blocks_where_no_box_put_them", {kNeverWritten, kWrongSum}},
 };
 
 // The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
@@ -405,9 +406,9 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_256x192_s4_c1x2", {.shape = {136, 640, 320}}, 2},
       {"wgmma_256x192_s4_c1x2", {.shape = {264, 640, 520}}, 2},
       {"wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
-      {"wgmma_32x64_s6_c1x1", {.shape = {7, 72, 200}}},
-      {"wgmma_16x64_s7_c1x1", {.shape = {17, 72, 10 * 64}}},
-      {"wgmma_16x64_s7_c1x1_k4", {.shape = {15, 133, 15 * 64 - 21}, .beta = -2}},
+      {"wgmma_32x64x128_s4_c1x1", {.shape = {7, 72, 200}}},
+      {"wgmma_16x40x256_s5_c1x1", {.shape = {17, 136, 6 * 256}}},
+      {"wgmma_16x64x128_s5_c1x1_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
       {"wgmma_48x64_s7_c1x1_k2", {.shape = {41, 72, 13 * 64}}},
       {"wgmma_128x128_s6_c1x1", {.shape = {1, 1, 1}, .batch_count = 32}, 32}};
 }

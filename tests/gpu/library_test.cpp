@@ -160,15 +160,27 @@ GemmOptions options_of(const std::string& config) {
   return options;
 }
 
+/// Of the wgmma back end, or none.
+std::optional<library::wgmma::Choice> choice_of(const std::string& config) {
+  for (const library::wgmma::Choice& choice : library::wgmma::all_choices()) {
+    if (name_of(choice) == config) return choice;
+  }
+  return {};
+}
+
+bool is_skinny(const std::string& config) {
+  const std::optional<library::wgmma::Choice> choice = choice_of(config);
+  return choice.has_value() && is_skinny(choice->tile);
+}
+
 /// `shape` or, of a configuration that needs more, with a K so long that each of its CTAs has a block of it;
 /// with so few rows that the skinny kernel takes them, where the configuration is one of it.
 GemmShape fit(const std::string& config, GemmShape shape) {
-  for (const library::wgmma::Choice& choice : library::wgmma::all_choices()) {
-    if (name_of(choice) != config) continue;
-    shape.k = std::max(shape.k, choice.split * choice.slices * 64);
-    if (is_skinny(choice.tile)) {
-      shape.m = std::min(shape.m, library::wgmma::kMostSkinnyTiles * choice.tile.block_m - 3);
-    }
+  const std::optional<library::wgmma::Choice> choice = choice_of(config);
+  if (!choice.has_value()) return shape;
+  shape.k = std::max(shape.k, choice->split * choice->slices * choice->tile.block_k);
+  if (is_skinny(choice->tile)) {
+    shape.m = std::min(shape.m, library::wgmma::kMostSkinnyTiles * choice->tile.block_m - 3);
   }
   return shape;
 }
@@ -228,12 +240,13 @@ class LibraryConfigs : public testing::TestWithParam<std::string> {};
 TEST_P(LibraryConfigs, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
   expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {520, 776, 1096})});
-  expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {200, 2051, 584}),
-                                    .input_type = DataType::Float16,
-                                    .output_type = DataType::Float32,
-                                    .b_layout = Layout::RowMajor,
-                                    .alpha = 0.5F,
-                                    .beta = -2});
+  expect_verified_plan(GetParam(),
+                       {.shape = fit(GetParam(), {200, 2051, 584}),
+                        .input_type = DataType::Float16,
+                        .output_type = DataType::Float32,
+                        .b_layout = is_skinny(GetParam()) ? Layout::ColumnMajor : Layout::RowMajor,
+                        .alpha = 0.5F,
+                        .beta = -2});
 }
 
 // Sums that depend on their order, by kernels that follow each other at once.
@@ -575,8 +588,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(
         testing::Values(Link{"wgmma"}, Link{"wgmma_128x256_s4_c2x1"}, Link{"wgmma_64x128_s8_c1x1_k4"},
                         Link{"wgmma_64x128_s8_c1x1_k8x2"}, Link{"mma"},
-                        Link{"wgmma_16x64_s20_c1x1_k3", 16, Layout::ColumnMajor},
-                        Link{"wgmma_16x64_s7_c1x1_k2", 31, Layout::ColumnMajor},
+                        Link{"wgmma_16x64x256_s5_c1x1_k3", 16, Layout::ColumnMajor},
+                        Link{"wgmma_16x64x128_s5_c1x1_k2", 31, Layout::ColumnMajor},
                         Link{"wgmma_64x64_s12_c1x1", 448, Layout::ColumnMajor, Activation::None},
                         Link{"wgmma_64x128_s8_c1x1_k4", 64, Layout::ColumnMajor},
                         Link{"wgmma_64x128_s8_c2x1", 128, Layout::ColumnMajor, Activation::None},
