@@ -159,8 +159,9 @@ std::vector<Case> cases_of_two_widths() {
   return cases;
 }
 
-/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches; and
-/// what it leaves to another, more rows than it is for and operands that are not K-major.
+/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches, K
+/// blocks that come one by one or by stages; and what it leaves to another, more rows than it is for and operands
+/// that are not K-major.
 std::vector<Case> cases_of_few_rows() {
   std::vector<Case> cases;
   int number = 0;
@@ -177,6 +178,12 @@ std::vector<Case> cases_of_few_rows() {
       problem.b.shared = number % 5 == 2;
       cases.push_back({choice, problem, 2 * cluster_size(choice)});
     }
+    // Stages that come whole to the plain kernel, of a K that is not shared more than the ring has.
+    const int stages = choice.split == 1 ? choice.tile.stages + 1 : choice.split + number % choice.split;
+    LibraryProblem whole = plain({choice.tile.block_m + 5, 136, stages * choice.tile.block_k}, number);
+    whole.major_a = whole.major_b = OperandMajor::K;
+    whole.output_type = whole.input_type;
+    cases.push_back({choice, whole, 2 * cluster_size(choice)});
   }
   constexpr Tile kSmallest = library::kSkinnyTiles.front();
   LibraryProblem more_rows{.shape = {2 * kSmallest.block_m + 1, 72, 72}};

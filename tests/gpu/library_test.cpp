@@ -581,8 +581,8 @@ TEST_P(LibraryChains, GiveInAStreamWhatTheyGiveLinkByLink) {
   expect_the_same(20, [&] { return chain_.enqueue(stream_->get(), false); });
 }
 
-// Of a W that is K-major, launches of CTAs that have an SM and a tile each, and that overlap, bring the first
-// K blocks to L2 before they wait. The last two never overlap.
+// Of a W that is K-major, launches of CTAs that have a tile each, and that overlap, bring the first stages to
+// L2 before they wait. The last two never overlap.
 INSTANTIATE_TEST_SUITE_P(
     All, LibraryChains,
     testing::Combine(
