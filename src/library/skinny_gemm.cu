@@ -34,6 +34,9 @@ constexpr std::array<Kernel, 2> kernels_of() {
 template <wgmma::Tile kTile>
 constexpr Instance instance_of() {
   using Config = skinny::Config<kTile>;
+  // 1 KiB of each CTA is the system's.
+  static_assert(!wgmma::shares_an_sm(kTile) ||
+                2 * (sizeof(skinny::SharedStorage<Config>) + 1024) <= 228 * 1024);
   return {kTile, kernels_of<Config, __nv_bfloat16>(), kernels_of<Config, __half>(),
           sizeof(skinny::SharedStorage<Config>)};
 }

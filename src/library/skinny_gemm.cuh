@@ -200,8 +200,9 @@ struct Pieces {
 };
 
 /// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
-/// are dealt to the CTAs. Each adds in the order of K, so that the sum does not depend on who came first.
-/// accum: of the transpose. Threads: all consumers of all CTAs.
+/// are dealt to the CTAs. Each adds in the order of K, so that the sum does not depend on who came first. A CTA may
+/// exit when its own sums have come: nobody sends anything else. accum: of the transpose. Threads: all consumers
+/// of all CTAs.
 template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::BLOCK_M / 2],
                                               SharedStorage<Config>& smem, const Params& params,

@@ -23,9 +23,9 @@ constexpr wgmma::Tile skinny_tile(int block_m, int block_n, int block_k, int sta
           .block_k = block_k};
 }
 
-/// What the skinny kernel is compiled for: as few rows as are multiplied anyway; stages of some 16 KiB, since a
-/// copy by TMA takes a while whatever its size; and as many of them as leave room for two CTAs on an SM, or as fit
-/// where there are not more CTAs than SMs.
+/// What the skinny kernel is compiled for: as few rows as are multiplied anyway; boxes of B of 16 KiB or more, since a
+/// copy by TMA takes a while whatever its size, but for the last; and as many stages as leave room for two CTAs on an
+/// SM, or as fit where there are not more CTAs than SMs.
 inline constexpr std::array kSkinnyInstances = {
     skinny_tile(16, 64, 128, 5),  skinny_tile(16, 64, 256, 5), skinny_tile(16, 128, 128, 3),
     skinny_tile(16, 128, 128, 6), skinny_tile(32, 64, 128, 4), skinny_tile(32, 64, 128, 8),
@@ -57,8 +57,8 @@ Status load_skinny_gemm(const wgmma::Tile& tile);
 /// How many clusters of `split` CTAs the current GPU runs at a time. Unsupported where not even one fits.
 Status skinny_gemm_clusters(const wgmma::Tile& tile, int split, int* clusters);
 
-/// Whether TMA brings a stage of `tile` in one box: K is cut in blocks of 64 then, which are a dimension of the
-/// tensor map, and must be whole, since what is behind the end of a line is the next one.
+/// Whether TMA brings the several blocks of a stage of `tile` in one box: K is cut in blocks of 64 then, which are a
+/// dimension of the tensor map, and must be whole, since what is behind the end of a line is the next one.
 bool loads_whole_stages(const wgmma::Tile& tile, int k);
 
 /// Enqueues what `args` say. tensor_map_a, tensor_map_b: K-major, 128B swizzle, of loaded_lines() and block_n

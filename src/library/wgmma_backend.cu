@@ -52,7 +52,7 @@ Status can_implement(const Problem& problem, const Device& device) {
                                    fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
     if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
   }
-  // Of the smallest tile, and so the largest number; tiles are counted in 32 bits.
+  // Of the wgmma kernel's smallest tile, and so the largest number; tiles are counted in 32 bits.
   if (num_tiles(args.shape, 64, 64) * static_cast<double>(args.batch_count) * kMaxSplit >
       std::numeric_limits<std::int32_t>::max()) {
     return unsupported("wgmma: D has more tiles than a launch takes CTAs");
@@ -111,6 +111,11 @@ std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int share
   return {64, kBlockK / sharers, 1};
 }
 
+/// Of a single matrix no stride is used, but must be one that TMA could take.
+std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes) {
+  return batch_count > 1 && stride_bytes != 0 ? stride_bytes : kTmaAlignmentBytes;
+}
+
 /// A map without an address, which comes with each launch.
 Status encode(const char* name, TensorMapType type, std::span<const std::int64_t> extents,
               std::span<const std::int64_t> strides_bytes, std::span<const int> box, TensorMap* tensor_map) {
@@ -124,11 +129,6 @@ Status encode(const char* name, TensorMapType type, std::span<const std::int64_t
   Status status = encode_tensor_map(spec, tensor_map);
   if (status.ok()) return status;
   return {status.code(), std::string(name) + ": " + status.message()};
-}
-
-/// Of a single matrix no stride is used, but must be one that TMA could take.
-std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes) {
-  return batch_count > 1 && stride_bytes != 0 ? stride_bytes : kTmaAlignmentBytes;
 }
 
 /// The same of matrices behind each other: all of them are one where the stride is 0.
@@ -304,6 +304,8 @@ Status encode_stages(const char* name, const OperandArgs& operand, const KernelA
   const std::int64_t block = is_whole ? kBlockK : args.shape.k;
   const std::int64_t batches = operand.batch_stride == 0 ? 1 : args.batch_count;
   const std::array<std::int64_t, 4> extents = {block, lines, args.shape.k / block, batches};
+  // The manual of cuTensorMapEncodeTiled has each stride span the dimension before it. Blocks lie within lines, and
+  // have the smaller one: drivers take that.
   const std::array<std::int64_t, 3> strides_bytes = {
       operand.leading_dimension * kInputBytes, kBlockBytes,
       batch_stride_bytes(batches, operand.batch_stride * kInputBytes)};
@@ -452,7 +454,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     reason = "asked for";
   } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
     chosen = tuned;
-    reason = "measured as the fastest for this shape on an H200";
+    reason = "measured as fast for this shape on an H200";
   }
   if (chosen == estimates.end()) {
     return unsupported((config.empty() ? "wgmma" : config) + ": the GPU runs no cluster of so many CTAs");

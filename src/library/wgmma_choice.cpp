@@ -138,7 +138,7 @@ std::vector<Choice> all_choices() {
   append_choices(kLargeTiles, &choices);
   append_choices(kSmallTiles, &choices);
   for (const Tile& tile : kSkinnyTiles) {
-    // Fewer columns are for more tiles, of which many have no use for large clusters as well.
+    // Fewer columns make more tiles, and many tiles need no large clusters.
     const int most = tile == instance_tile(tile) ? max_split(tile) : 2;
     for (int split = 1; split <= most; ++split) choices.push_back({tile, split});
   }
@@ -159,10 +159,10 @@ int prefetched_stages(const KernelArgs& args, const Choice& choice) {
     return 0;
   }
   const double most_bytes = is_skinny(choice.tile) ? 3e6 : 6e6;
-  const double stage_bytes =
+  const double bytes_of_all =
       kInputBytes * choice.tile.block_k * choice.split * (1.0 * args.shape.m + args.shape.n);
   // What is behind the stages would come between the loads and their bytes.
-  return static_cast<int>(std::clamp(most_bytes / stage_bytes, 1.0, 1.0 * choice.tile.stages));
+  return static_cast<int>(std::clamp(most_bytes / bytes_of_all, 1.0, 1.0 * choice.tile.stages));
 }
 
 int slice_k_blocks(const KernelArgs& args, const Choice& choice) {
@@ -216,7 +216,11 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;
   };
   if (is_skinny(tile)) {
-    return has_room(tile.block_n) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m;
+    // A CTA for each tile and each of its parts.
+    const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, tile.block_m)} *
+                                   ceil_div(args.shape.n, tile.block_n) * args.batch_count * max_split(tile);
+    return has_room(tile.block_n) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m &&
+           most_ctas <= std::numeric_limits<int>::max();
   }
   const std::optional<WideAndNarrow> tiles = two_widths_of(tile);
   if (!tiles.has_value()) return true;

@@ -9,13 +9,13 @@ inline constexpr int kBlockK = 64;
 
 /// A compiled configuration: what one CTA computes, and how CTAs share what they load.
 struct Tile {
-  int block_m;    ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
-  int block_n;    ///< columns of D: 64 to 256 in multiples of 64, of the skinny kernel in multiples of 8
-  int stages;     ///< of block_k elements along K
-  int cluster_m;  ///< CTAs one above the other, which share B
-  int cluster_n;  ///< CTAs side by side, which share A
-  int consumers;  ///< warpgroups that multiply: 1 or 2, one above the other
-  int block_k = kBlockK;  ///< of the skinny kernel so many blocks, of all others one
+  int block_m;  ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
+  int block_n;  ///< columns of D: of the wgmma kernel 64 to 256 in multiples of 64, of others in multiples of 8
+  int stages;             ///< of block_k elements along K
+  int cluster_m;          ///< CTAs one above the other, which share B
+  int cluster_n;          ///< CTAs side by side, which share A
+  int consumers;          ///< warpgroups that multiply: 1 or 2, one above the other
+  int block_k = kBlockK;  ///< elements along K of a stage: of the skinny kernel one to four blocks
 
   HG_HOST_DEVICE friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };
@@ -103,6 +103,7 @@ HG_HOST_DEVICE constexpr const char* fault_of(const Tile& tile) {
     return "a CTA loads whole groups of 8 rows, over which the swizzle repeats";
   }
   if (tile.stages < 2) return "there are at least 2 stages: one is read while the other is filled";
+  if (tile.block_k != kBlockK) return "a stage has 64 elements along K";
   if (buffer_bytes(tile) > 226 * 1024) return "the stages take more than 226 KiB of shared memory";
   return nullptr;
 }

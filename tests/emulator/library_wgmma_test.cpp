@@ -479,6 +479,18 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({1, 120 * 64, 16384}, tile(16, 64, 7, 1, 3)));
 }
 
+TEST(WgmmaChoice, LeavesMoreCtasThanALaunchHasToAnotherKernel) {
+  const Tile& tile = library::kSkinnyTiles.front();
+  library::Problem problem{};
+  problem.args.a = problem.args.b = {nullptr, OperandMajor::K, 64, 0};
+  problem.args.shape = {tile.block_m + 1, 8, 64};
+  problem.args.batch_count = 1;
+  EXPECT_TRUE(library::wgmma::is_for_kernel_of(tile, problem));
+  problem.args.batch_count = 1 << 27;
+  EXPECT_FALSE(library::wgmma::is_for_kernel_of(tile, problem))
+      << "2^27 batches of 2 tiles, each in up to 8 parts";
+}
+
 TEST(WgmmaPrefetch, BringsWhatMemoryCanWhileALaunchWaits) {
   const auto stages = [](GemmShape shape, const Choice& choice, int batches = 1,
                          OperandMajor major_b = OperandMajor::K) {
