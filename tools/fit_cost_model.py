@@ -46,6 +46,7 @@ OF_TWO_WIDTHS = {"wgmma_256x192_s3_c1x2",  # until it had four stages
 # What an SM has for the CTAs that share it, and what one takes beside its stages.
 SHARED_BYTES = 228 * 1024
 RESERVED_BYTES = 2 * 1024
+# shares_an_sm() of wgmma_tile.hpp
 HALF_BYTES = 113 * 1024
 # is_for_kernel_of() of wgmma_choice.cpp
 MOST_SKINNY_TILES = 2
