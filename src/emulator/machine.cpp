@@ -76,6 +76,13 @@ class FaultReports {
   struct sigaction old_action_ {};
 };
 
+/// By Fisher and Yates: std::shuffle() gives another order with each standard library.
+void shuffle(std::vector<unsigned>* values, Random* random) {
+  for (std::size_t i = values->size(); i > 1; --i) {
+    std::swap((*values)[i - 1], (*values)[random->below(static_cast<std::uint32_t>(i))]);
+  }
+}
+
 }  // namespace
 
 Machine machine;
@@ -101,11 +108,14 @@ bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std
   failed_ = false;
   report_.clear();
   const FaultReports fault_reports;
-  // Clusters do not wait for each other, so that one at a time is enough.
-  for (unsigned first = 0; first < grid.x; first += static_cast<unsigned>(cluster_size)) {
-    if (!run_cluster(first, cluster_size)) return false;
-  }
-  return true;
+  // Clusters do not wait for each other, so that one at a time is enough; but nothing says which one ends last, and
+  // what it stores stands.
+  const auto size = static_cast<unsigned>(cluster_size);
+  std::vector<unsigned> first_ctas((grid.x + size - 1) / size);
+  for (unsigned i = 0; i < first_ctas.size(); ++i) first_ctas[i] = i * size;
+  shuffle(&first_ctas, &random_);
+  return std::all_of(first_ctas.begin(), first_ctas.end(),
+                     [&](unsigned first) { return run_cluster(first, cluster_size); });
 }
 
 bool Machine::run_cluster(unsigned first_cta, int cluster_size) {

@@ -158,6 +158,7 @@ PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), C
 PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n    }\n"
 PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
 SKINNY_TRANSPOSED = "  __syncwarp();\n}\n\n/// Rounds alpha"
+SKINNY_COLUMNS = "  if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;\n"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
@@ -567,6 +568,10 @@ MUTANTS = {
          "Config::Pipeline::kStageBytes")]),
     "library_skinny_sums_read_before_they_are_there": (SKINNY, [
         (SKINNY_GEMM, "      smem.exchange.await_sums();\n", "")]),
+    "library_skinny_sums_without_the_cluster_barrier": (SKINNY, [
+        (SKINNY_GEMM, "  if (params.split > 1) {\n    ptx::barrier_cluster_wait();\n", "  if (params.split > 1) {\n")]),
+    "library_skinny_stores_columns_of_the_next_tile": (SKINNY, [
+        (SKINNY_GEMM, SKINNY_COLUMNS, "")]),
     "library_skinny_sums_of_the_others_alone": (SKINNY, [
         (SKINNY_GEMM, "sums[e] += own[e];", "sums[e] += 0 * own[e];")]),
     "library_skinny_sums_to_the_same_place": (SKINNY, [(SUMS_EXCHANGE, SUMS_SLOT, "0 * source;")]),

@@ -326,6 +326,8 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_skinny_expects_whole_boxes", {"deadlock"}},
     {"library_skinny_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
+    {"library_skinny_sums_without_the_cluster_barrier", {kInitNotOrdered}},
+    {"library_skinny_stores_columns_of_the_next_tile", {kWrongSum}},
     {"library_skinny_sums_of_the_others_alone", {kWrongSum}},
     {"library_skinny_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
     {"library_skinny_transposed_too_early", {kRace, kNeverWritten}},
