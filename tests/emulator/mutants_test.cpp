@@ -275,8 +275,9 @@ constexpr char kSumsReadTooEarly[] =
 constexpr char kSumsOverStages[] =
     "an st.async overwrites shared memory at .* that a( TMA copy is still filling| TMA copy has filled, and "
     "the thread has not waited|n unfinished wgmma may still read| wgmma of warpgroup .* has read, and no "
-    "barrier after wgmma.wait_group)|TMA overwrites shared memory at .* that an st.async of .* (is still "
-    "filling|has filled, and the thread has not waited for its mbarrier)";
+    "barrier after wgmma.wait_group)|TMA overwrites shared memory at .* that (an st.async of .* (is still "
+    "filling|has filled, and the thread has not waited for its mbarrier)|.*sums of other CTAs.* wrote without "
+    "fence.proxy.async)";
 constexpr char kSumsInEachOthersPlace[] =
     "an st.async overwrites shared memory at .* that an st.async of .* (is still filling|has filled, and the "
     "thread has not waited for its mbarrier)";
