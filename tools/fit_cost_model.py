@@ -78,23 +78,23 @@ def parse_config(name):
     return (int(block_m), int(block_n), int(block_k or BLOCK_K), *(int(field or 1) for field in others))
 
 
-def is_skinny(block_m):
-    return block_m < 64
+def is_skinny(block_m, block_k):
+    return block_m < 64 or block_k != BLOCK_K
 
 
 def stages_bytes(block_m, block_n, block_k, stages):
-    lines_n = ceil_div(block_n, WGMMA_M) * WGMMA_M if is_skinny(block_m) else block_n
+    lines_n = ceil_div(block_n, WGMMA_M) * WGMMA_M if is_skinny(block_m, block_k) else block_n
     return stages * (block_m + lines_n) * block_k * ELEM_BYTES
 
 
 def shares_an_sm(*tile):
     """Whether an SM has room for several CTAs of the skinny kernel; tile: block_m, block_n, block_k, stages."""
-    return is_skinny(tile[0]) and stages_bytes(*tile) <= HALF_BYTES
+    return is_skinny(tile[0], tile[2]) and stages_bytes(*tile) <= HALF_BYTES
 
 
 def active_clusters(size, *tile):
     """How many clusters run at a time: of the skinny kernel's small CTAs several share an SM."""
-    if not is_skinny(tile[0]):
+    if not is_skinny(tile[0], tile[2]):
         return ACTIVE_CLUSTERS[size]
     return ACTIVE_CLUSTERS[size] * (SHARED_BYTES // (stages_bytes(*tile) + RESERVED_BYTES))
 
@@ -109,7 +109,10 @@ def read_times(paths):
                     continue
                 config = parse_config(row["config"])
                 shape = tuple(int(row[extent]) for extent in "mnk")
-                if config is None or (is_skinny(config[0]) and shape[0] > MOST_SKINNY_TILES * config[0]):
+                if config is None:
+                    continue
+                block_m, _, block_k, *_ = config
+                if is_skinny(block_m, block_k) and shape[0] > MOST_SKINNY_TILES * block_m:
                     continue
                 times.setdefault(shape, {})[row["config"]] = float(row["time_median_us"])
     return times
@@ -163,14 +166,14 @@ def estimate(shape, name, model):
         2.0 * block_m * block_n * BLOCK_K / model["kSmFlopsPerUs"] * slowness,
         block_bytes / model["kSmBytesPerUs"],
         block_bytes * ctas / model["kL2BytesPerUs"],
-        model["kSkinnyBlockUs" if is_skinny(block_m) else "kBlockUs"])
+        model["kSkinnyBlockUs" if is_skinny(block_m, block_k) else "kBlockUs"])
     k_blocks = ceil_div(ceil_div(k, BLOCK_K), slices)
     tile_us = ceil_div(k_blocks, split) * block_us + rows * columns / split / model["kStoreElemsPerUs"]
     if split > 1:
-        tile_us += model["kSkinnyReduceUs"] * split if is_skinny(block_m) else model["kReduceUs"]
-    turns = max(1.0, clusters / active) if is_skinny(block_m) else ceil_div(clusters, active)
+        tile_us += model["kSkinnyReduceUs"] * split if is_skinny(block_m, block_k) else model["kReduceUs"]
+    turns = max(1.0, clusters / active) if is_skinny(block_m, block_k) else ceil_div(clusters, active)
     bytes_per_us = min(model["kMemoryBytesPerUs"], ctas * model["kSmMemoryBytesPerUs"])
-    if is_skinny(block_m):
+    if is_skinny(block_m, block_k):
         on_their_way = ctas * stages * (rows + columns) * block_k * ELEM_BYTES
         bytes_per_us = min(model["kSkinnyBytesPerUs"], on_their_way / model["kSkinnyLoadUs"])
     memory_us = ELEM_BYTES * (m * k + n * k + m * n) / bytes_per_us
@@ -179,7 +182,7 @@ def estimate(shape, name, model):
         sums_bytes = slices * m * ceil_div(n, 4) * 4 * 4
         slices_us = model["kSlicesUs"] + 2.0 * sums_bytes / model["kL2BytesPerUs"]
     busy_us = both(turns * tile_us, memory_us)
-    if can_overlap(size, clusters, active, busy_us, is_skinny(block_m), shares_an_sm(*tile)):
+    if can_overlap(size, clusters, active, busy_us, is_skinny(block_m, block_k), shares_an_sm(*tile)):
         overlap_us = model["kOverlapUs"]
     else:
         overlap_us = 0

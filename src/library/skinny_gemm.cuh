@@ -1,17 +1,17 @@
 // The library's kernel for a D of few rows on sm_90, as a decoder's are that makes one token at a time: what
 // counts is how fast B comes from memory.
 //
-// wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of D: B's lines are
-// its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
-// stages hold B for the most part. A tile may have fewer columns than wgmma has rows, so that D's are dealt to
+// wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of a D of fewer rows: B's
+// lines are its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
+// stages hold B for the most part. A tile may have fewer columns than wgmma computes, so that D's are dealt to
 // the SMs evenly: what wgmma reads behind them is something else, and not stored.
 //
 // One thread asks for all loads of a CTA, and each takes it some 50 ns. So a stage has several blocks of K, which one
-// box of TMA brings. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their sums
-// (sums_exchange.cuh).
+// box of TMA brings. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their
+// sums (sums_exchange.cuh).
 //
-// The end of a launch is the time in which nothing is loaded, and its code runs once: short code, which need not
-// be fetched for long. The kernel is compiled for plain and for general epilogues.
+// The end of a launch is the time in which nothing is loaded, and its code runs once: short code, without divisions
+// or branches for each register. The kernel is compiled for plain and for general epilogues.
 
 #pragma once
 
@@ -24,6 +24,7 @@
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/special_registers.cuh>
+#include <ptx/stmatrix.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
@@ -43,13 +44,17 @@ namespace hopper_gemm::library::skinny {
 
 template <wgmma::Tile kTile>
 struct Config {
-  static_assert(wgmma::is_skinny(kTile) && wgmma::cluster_size(kTile) == 1);
-  static constexpr int BLOCK_M = kTile.block_m;  // rows of D, wgmma's columns
-  static constexpr int BLOCK_N = kTile.block_n;  // the most columns of D, wgmma's rows
+  static_assert(wgmma::is_skinny(kTile) && wgmma::cluster_size(kTile) == 1 && kTile.consumers == 1);
+  static constexpr int BLOCK_M = kTile.block_m;  // rows of D
+  static constexpr int BLOCK_N = kTile.block_n;  // the most columns of D
   static constexpr int kWgmmaM = 64;
-  static_assert(BLOCK_N % kWgmmaM == 0);
-  static constexpr int kNumBlocks = BLOCK_N / kWgmmaM;  // wgmmas that are one above the other
-  static constexpr int BLOCK_K = 64;                    // 128 bytes: one span of the swizzle
+  // Of fewer rows than wgmma has the transpose is computed: B's lines are wgmma's rows, A's its columns.
+  static constexpr bool kTransposes = BLOCK_M < kWgmmaM;
+  static constexpr int kWgmmaN = kTransposes ? BLOCK_M : BLOCK_N;
+  static constexpr int kNumBlocks =
+      (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas that are one above the other
+  static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
   static constexpr int kStageBlocks = kTile.block_k / BLOCK_K;
   static_assert(kTile.block_k % BLOCK_K == 0);
   static constexpr int kWgmmaK = 16;
@@ -63,15 +68,17 @@ struct Config {
   static constexpr int kStageBytesA = kStageBlocks * BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = kStageBlocks * BLOCK_N * kLineBytes;
   static_assert(kStageBytesA + kStageBytesB == wgmma::stage_bytes(kTile));
-  // A warp's sums are of 16 columns of D, and stored by as many rows at a time. Without the four, lanes that
-  // transpose them would write to the same banks.
-  static constexpr int kPiece = 16;
-  static constexpr int kPieceLd = kPiece + 4;
-  static constexpr int kWarps = kWarpgroupThreads / kWarpThreads;
-  static constexpr int kMostPieces = BLOCK_M / kPiece * BLOCK_N / kPiece;
+  static constexpr int kPiece = wgmma::kSkinnyPiece;
+  static constexpr int kWgmmaPieces = kWgmmaN / kPiece;
+  static_assert(kWgmmaN % kPiece == 0);
+  static constexpr int kNumWarps = kWarpgroupThreads / kWarpThreads;
+  static constexpr int kWarpPieces = kNumBlocks * kWgmmaPieces;
+  static constexpr int kNumPieces = kNumWarps * kWarpPieces;
   static constexpr int kPieceFloat4s = kPiece * kPiece / 4;
   static constexpr int kPeersFloat4s =
-      most_peers_pieces(kMostPieces, wgmma::max_split(kTile)) * kPieceFloat4s;
+      wgmma::most_peers_pieces(kNumPieces, wgmma::max_split(kTile)) * kPieceFloat4s;
+  // Of a piece that is transposed. Without the four, lanes would write to the same banks.
+  static constexpr int kPieceLd = kPiece + 4;
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, 1>;
 };
 
@@ -85,12 +92,13 @@ struct alignas(1024) SharedStorage {
   typename Config::Pipeline pipeline;
   SumsExchange exchange;
 
-  /// [kPiece, kPieceLd], where a warp transposes its sums, once all stages have been multiplied.
-  __device__ __forceinline__ float* transposed(int warp) {
-    return reinterpret_cast<float*>(b) + warp * Config::kPiece * Config::kPieceLd;
+  /// Where a warp has its own sums of a piece, [kPiece, kPieceLd] floats, once all stages have been multiplied.
+  __device__ __forceinline__ float* own_sums(int warp, int piece_of_warp) {
+    return reinterpret_cast<float*>(b) +
+           (warp * Config::kWarpPieces + piece_of_warp) * Config::kPiece * Config::kPieceLd;
   }
-  static_assert(Config::kWarps * Config::kPiece * Config::kPieceLd * int{sizeof(float)} <=
-                Config::kStageBytesB);
+  static_assert(Config::kNumPieces * Config::kPiece * Config::kPieceLd * int{sizeof(float)} <=
+                Config::kNumStages * Config::kStageBytesB);
 };
 
 /// What of a launch is no tensor map.
@@ -130,151 +138,145 @@ __device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage,
   }
 }
 
-/// A warp's 16 rows and columns of D, from registers that hold their transpose. Threads: the whole warp.
-template <typename Config>
-__device__ __forceinline__ void transpose(const float (&sums)[Config::kPiece / 2], float* transposed,
-                                          int lane) {
-  __syncwarp();  // before it is written again
-#pragma unroll
-  for (int e = 0; e < Config::kPiece / 2; ++e) {
-    transposed[(e / 4 * 8 + lane % 4 * 2 + e % 2) * Config::kPieceLd + lane / 4 + e / 2 % 2 * 8] = sums[e];
+/// Rounds alpha · sum of a piece to T, in shared memory [kPiece, kPiece]. Threads: the whole warp.
+template <typename Config, typename T>
+__device__ __forceinline__ void stage_plain(const float* sums, ptx::SmemAddr staging, float alpha, int lane) {
+  constexpr int kRowBytes = Config::kPiece * int{sizeof(T)};
+  const auto pack = [&](int e) {
+    const auto pair = round_pair<T>(alpha * sums[e], alpha * sums[e + 1]);
+    return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
+  };
+  const cuda::std::uint32_t matrices[4] = {pack(0), pack(2), pack(4), pack(6)};
+  // Lane 8 j + i addresses row i of matrix j, see stage_fragment_swizzled(); transposed, 1 and 2 change places.
+  if constexpr (Config::kTransposes) {
+    const int byte = (lane % 8 + lane / 16 * 8) * kRowBytes + lane / 8 % 2 * 16;
+    ptx::stmatrix_trans(staging + static_cast<cuda::std::uint32_t>(byte), matrices);
+  } else {
+    const int byte = lane % 16 * kRowBytes + lane / 16 * 16;
+    ptx::stmatrix(staging + static_cast<cuda::std::uint32_t>(byte), matrices);
   }
-  __syncwarp();
 }
 
-/// Rounds alpha · sum and stores it, 16 bytes a lane. transposed: [kPiece, kPieceLd]. corner: of the piece.
+/// Stores it, 16 bytes a lane. staging: what stage_plain() has written. corner: of the piece. Threads: the whole warp.
 template <typename Config, typename T>
-__device__ __forceinline__ void store_plain(const float* transposed, const GemmEpilogue& epilogue,
+__device__ __forceinline__ void store_plain(const void* staging, const GemmEpilogue& epilogue,
                                             FragmentCorner corner, GemmShape shape, int lane) {
   constexpr int kChunk = 8;
   const int row = corner.row + lane / 2;
   const int column = corner.column + lane % 2 * kChunk;
   if (row >= shape.m || column >= shape.n) return;
-  const auto* const floats =
-      reinterpret_cast<const float4*>(transposed + lane / 2 * Config::kPieceLd + lane % 2 * kChunk);
-  const float4 first = floats[0];
-  const float4 second = floats[1];
-  const float alpha = epilogue.alpha;
-  using Pair = typename PairOf<T>::Type;
-  struct alignas(16) Chunk {
-    Pair pairs[kChunk / 2];
-  };
   T* const d = static_cast<T*>(epilogue.d) + corner.batch * epilogue.d_batch_stride;
-  *reinterpret_cast<Chunk*>(d + row * epilogue.ldd + column) = {
-      {round_pair<T>(alpha * first.x, alpha * first.y), round_pair<T>(alpha * first.z, alpha * first.w),
-       round_pair<T>(alpha * second.x, alpha * second.y), round_pair<T>(alpha * second.z, alpha * second.w)}};
+  *reinterpret_cast<uint4*>(d + row * epilogue.ldd + column) = static_cast<const uint4*>(staging)[lane];
 }
 
-/// Applies any epilogue and stores the result. inputs: of the lane's elements at `position`.
+/// Makes a warp's 16 rows and columns of D of registers that hold their transpose. transposed: [kPiece, kPieceLd].
+/// Threads: the whole warp.
 template <typename Config>
-__device__ __forceinline__ void store_general(const float* transposed, const GemmEpilogue& epilogue,
-                                              const EpilogueInputs<Config::kPiece / 8>& inputs,
-                                              FragmentPosition position, GemmShape shape, int lane) {
-  constexpr int kGroups = Config::kPiece / 8;
-  float values[Config::kPiece / 2];
+__device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], float* transposed, int lane) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      const float2 two = *reinterpret_cast<const float2*>(
-          transposed + (lane / 4 + half * 8) * Config::kPieceLd + lane % 4 * 2 + group * 8);
-      values[group * 4 + half * 2] = two.x;
-      values[group * 4 + half * 2 + 1] = two.y;
-    }
+  for (int e = 0; e < Config::kPiece / 2; ++e) {
+    transposed[(e / 4 * 8 + lane % 4 * 2 + e % 2) * Config::kPieceLd + lane / 4 + e / 2 % 2 * 8] = sums[e];
   }
-  scale_and_add(values, epilogue, inputs);
-  activate(values, epilogue.activation);
-  store_fragment<kGroups>(values, epilogue, position, shape);
+  __syncwarp();
+#pragma unroll
+  for (int e = 0; e < Config::kPiece / 2; ++e) {
+    sums[e] = transposed[(lane / 4 + e / 2 % 2 * 8) * Config::kPieceLd + lane % 4 * 2 + e / 4 * 8 + e % 2];
+  }
 }
-
-/// How many pieces of 16x16 a tile has, and how they are numbered.
-struct Pieces {
-  int rows;
-  int columns;
-
-  __device__ __forceinline__ int count() const { return rows * columns; }
-  /// Turned by one for each row of pieces, so that those of a CTA are different warps'.
-  __device__ __forceinline__ int number_of(int row, int column) const {
-    return row * columns + (column + row) % columns;
-  }
-};
 
 /// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
-/// are dealt to the CTAs. Each adds in the order of K, so that the sum does not depend on who came first. A CTA may
-/// exit when its own sums have come: nobody sends anything else. accum: of the transpose. Threads: all consumers
-/// of all CTAs.
+/// are dealt to the CTAs in turn. Each adds in the order of K, so that the sum does not depend on who came first. A CTA
+/// may exit when its own sums have come: nobody sends anything else. Threads: all consumers of all CTAs.
 template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
-__device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::BLOCK_M / 2],
+__device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::kWgmmaN / 2],
                                               SharedStorage<Config>& smem, const Params& params,
-                                              Pieces pieces, FragmentCorner tile, int rank, int thread) {
+                                              FragmentCorner tile, int rank, int thread) {
   constexpr int kPiece = Config::kPiece;
   constexpr int kSums = kPiece / 2;  // of a lane
-  constexpr int kRowPieces = Config::BLOCK_M / kPiece;
   constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
   const int lane = thread % kWarpThreads;
   const int warp = thread / kWarpThreads;
+  const int split = params.split;
   // Of D what the tile has: elements behind its columns are the next one's.
   GemmShape shape = params.shape;
   if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;
-  const auto place_of = [&](int piece, int source) {
-    return place_of_sums<kPiece>(smem.peers_sums, piece, params.split, source, lane);
+  const auto sums_of = [&](int i) {
+    return accum[i / Config::kWgmmaPieces] + i % Config::kWgmmaPieces * kSums;
+  };
+  const auto corner_of = [&](int i) {
+    const int along_m = (i / Config::kWgmmaPieces * Config::kNumWarps + warp) * kPiece;
+    const int along_n = i % Config::kWgmmaPieces * kPiece;
+    return FragmentCorner{tile.batch, tile.row + (Config::kTransposes ? along_n : along_m),
+                          tile.column + (Config::kTransposes ? along_m : along_n)};
   };
 
-  if (params.split > 1) {
-    ptx::barrier_cluster_wait();
+  if (kIsPlain && split == 1) {
 #pragma unroll
-    for (int i = 0; i < Config::kNumBlocks * kRowPieces; ++i) {
-      const int row = i % kRowPieces;
-      const int column = i / kRowPieces * Config::kWarps + warp;
-      const int piece = pieces.number_of(row, column);
-      const int owner = owner_of(piece, params.split);
-      if (row >= pieces.rows || column >= pieces.columns || owner == rank) continue;
-      smem.exchange.template send<kPiece>(accum[i / kRowPieces] + row * kSums, place_of(piece, rank), owner);
+    for (int i = 0; i < Config::kWarpPieces; ++i) {
+      stage_plain<Config, T>(sums_of(i), ptx::smem_addr(smem.own_sums(warp, i)), params.epilogue.alpha, lane);
+    }
+    __syncwarp();
+#pragma unroll 4
+    for (int i = 0; i < Config::kWarpPieces; ++i) {
+      store_plain<Config, T>(smem.own_sums(warp, i), params.epilogue, corner_of(i), shape, lane);
+    }
+    return;
+  }
+
+  const int first_piece = warp * Config::kWarpPieces;
+  const int first_slot = first_piece / split;
+  const int first_owner = first_piece % split;
+  const auto own_place = [&](int i) { return reinterpret_cast<float4*>(smem.own_sums(warp, i)) + lane; };
+  // In the shared memory of `owner`, of its piece number `slot`.
+  const auto place_of = [&](int slot, int owner, int source) {
+    const int of_others = slot * (split - 1) + source - (source < owner ? 0 : 1);
+    return smem.peers_sums + of_others * Config::kPieceFloat4s + lane;
+  };
+  if (split > 1) ptx::barrier_cluster_wait();
+  int owner = first_owner;
+  int slot = first_slot;
+#pragma unroll
+  for (int i = 0; i < Config::kWarpPieces; ++i) {
+    const float* const sums = sums_of(i);
+    if (owner == rank) {
+      // Registers have no index that is known at run time only.
+#pragma unroll
+      for (int e = 0; e < kSums / 4; ++e) {
+        own_place(i)[e * kWarpThreads] = {sums[e * 4], sums[e * 4 + 1], sums[e * 4 + 2], sums[e * 4 + 3]};
+      }
+    } else {
+      smem.exchange.template send<kPiece>(sums, place_of(slot, owner, rank), owner);
+    }
+    if (++owner == split) {
+      owner = 0;
+      ++slot;
     }
   }
+  const bool is_behind = rank < first_owner;
+  slot = first_slot + (is_behind ? 1 : 0);
 #pragma unroll 1
-  for (int number = 0; number < Config::kNumBlocks * pieces.rows; ++number) {
-    const int block = number % Config::kNumBlocks;
-    const int row = number / Config::kNumBlocks;
-    const int column = block * Config::kWarps + warp;
-    const int piece = pieces.number_of(row, column);
-    if (column >= pieces.columns || (params.split > 1 && owner_of(piece, params.split) != rank)) continue;
-    const FragmentCorner corner = {tile.batch, tile.row + row * kPiece, tile.column + column * kPiece};
+  for (int i = rank - first_owner + (is_behind ? split : 0); i < Config::kWarpPieces; i += split, ++slot) {
+    const FragmentCorner corner = corner_of(i);
     const FragmentPosition position = position_of_lane(corner, lane);
     EpilogueInputs<kPiece / 8> inputs;
     if constexpr (!kIsPlain) inputs = load_epilogue_inputs<kPiece / 8>(params.epilogue, position, shape);
-    float sums[kSums];
-    // Registers have no index that is known at run time only.
-#pragma unroll
-    for (int i = 0; i < Config::kNumBlocks * kRowPieces; ++i) {
-      if (block != i / kRowPieces || row != i % kRowPieces) continue;
-#pragma unroll
-      for (int e = 0; e < kSums; ++e) sums[e] = accum[i / kRowPieces][i % kRowPieces * kSums + e];
-    }
-    if (params.split > 1) {
-      float own[kSums];
-#pragma unroll
-      for (int e = 0; e < kSums; ++e) {
-        own[e] = sums[e];
-        sums[e] = 0;
-      }
-      smem.exchange.await_sums();
+    float sums[kSums] = {};
+    if (split > 1) smem.exchange.await_sums();
 #pragma unroll 1
-      for (int source = 0; source < params.split; ++source) {
-        if (source == rank) {
-#pragma unroll
-          for (int e = 0; e < kSums; ++e) sums[e] += own[e];
-        } else {
-          add_sums<kPiece>(sums, place_of(piece, source));
-        }
-      }
+    for (int source = 0; source < split; ++source) {
+      add_sums<kPiece>(sums, source == rank ? own_place(i) : place_of(slot, rank, source));
     }
-    float* const transposed = smem.transposed(warp);
-    transpose<Config>(sums, transposed, lane);
+    __syncwarp();  // before others write where a lane has read
+    float* const staging = smem.own_sums(warp, i);
     if constexpr (kIsPlain) {
-      store_plain<Config, T>(transposed, params.epilogue, corner, shape, lane);
+      stage_plain<Config, T>(sums, ptx::smem_addr(staging), params.epilogue.alpha, lane);
+      __syncwarp();
+      store_plain<Config, T>(staging, params.epilogue, corner, shape, lane);
     } else {
-      store_general<Config>(transposed, params.epilogue, inputs, position, shape, lane);
+      if constexpr (Config::kTransposes) transpose<Config>(sums, staging, lane);
+      scale_and_add(sums, params.epilogue, inputs);
+      activate(sums, params.epilogue.activation);
+      store_fragment<kPiece / 8>(sums, params.epilogue, position, shape);
     }
   }
 }
@@ -333,9 +335,6 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   tile_number /= params.tiles_m;
   const FragmentCorner tile = {tile_number / params.tiles_n, tile_m * Config::BLOCK_M,
                                tile_number % params.tiles_n * params.columns};
-  const int rows = params.shape.m - tile.row;
-  const Pieces pieces = {ceil_div(rows < Config::BLOCK_M ? rows : Config::BLOCK_M, Config::kPiece),
-                         ceil_div(params.columns, Config::kPiece)};
   // The first CTAs take one stage more where K does not divide.
   const int stages_of_all = params.k_stages / params.split;
   const int longer_parts = params.k_stages % params.split;
@@ -351,7 +350,8 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     }
     if (params.split > 1) {
       smem.exchange.init(params.split, 0);
-      smem.exchange.announce(params.split, rank, pieces.count(), Config::kPieceFloat4s * int{sizeof(float4)});
+      smem.exchange.announce(params.split, rank, Config::kNumPieces,
+                             Config::kPieceFloat4s * int{sizeof(float4)});
     }
     // TMA and the peers use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
@@ -397,10 +397,17 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     griddepcontrol_launch_dependents();
     if (params.split > 1) barrier_cluster_wait();
   } else {
-    const cuda::std::uint64_t first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value);
-    const cuda::std::uint64_t first_desc_a = make_k_major_b128_desc(smem_addr(smem.a[0]).value);
+    // Of wgmma's rows and of its columns.
+    const cuda::std::uint64_t first_desc_m =
+        make_k_major_b128_desc(smem_addr(Config::kTransposes ? smem.b[0] : smem.a[0]).value);
+    const cuda::std::uint64_t first_desc_n =
+        make_k_major_b128_desc(smem_addr(Config::kTransposes ? smem.a[0] : smem.b[0]).value);
+    constexpr int kStageBytesM = Config::kTransposes ? Config::kStageBytesB : Config::kStageBytesA;
+    constexpr int kStageBytesN = Config::kTransposes ? Config::kStageBytesA : Config::kStageBytesB;
+    const int block_bytes_m = Config::kTransposes ? block_bytes_b : block_bytes_a;
+    const int block_bytes_n = Config::kTransposes ? block_bytes_a : block_bytes_b;
     // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
-    float accum[Config::kNumChains][Config::kNumBlocks][Config::BLOCK_M / 2] = {};
+    float accum[Config::kNumChains][Config::kNumBlocks][Config::kWgmmaN / 2] = {};
     const auto fence_accum = [&] {
 #pragma unroll
       for (auto& chain : accum) {
@@ -411,8 +418,8 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     fence_accum();
     typename Config::Pipeline::State previous;
     for (int stage = 0; stage < num_stages; ++stage) {
-      const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * Config::kStageBytesB);
-      const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * Config::kStageBytesA);
+      const auto stage_desc_m = advance_smem_desc(first_desc_m, state.stage * kStageBytesM);
+      const auto stage_desc_n = advance_smem_desc(first_desc_n, state.stage * kStageBytesN);
       smem.pipeline.consumer_wait(state);
       wgmma_fence();
 #pragma unroll
@@ -420,13 +427,13 @@ __global__ void __launch_bounds__(Config::kNumThreads)
         constexpr int kBlockSteps = Config::BLOCK_K / Config::kWgmmaK;
         const int k_block = step / kBlockSteps;
         const int offset = step % kBlockSteps * Config::kWgmmaK * Config::kElemBytes;
-        const auto desc_a = advance_smem_desc(stage_desc_a, k_block * block_bytes_a + offset);
-        const auto desc_b = advance_smem_desc(stage_desc_b, k_block * block_bytes_b + offset);
+        const auto desc_m = advance_smem_desc(stage_desc_m, k_block * block_bytes_m + offset);
+        const auto desc_n = advance_smem_desc(stage_desc_n, k_block * block_bytes_n + offset);
 #pragma unroll
         for (int block = 0; block < Config::kNumBlocks; ++block) {
-          wgmma_mma_async<Config::BLOCK_M, T>(
+          wgmma_mma_async<Config::kWgmmaN, T>(
               accum[k_block % Config::kNumChains][block],
-              advance_smem_desc(desc_b, block * Config::kWgmmaM * Config::kLineBytes), desc_a,
+              advance_smem_desc(desc_m, block * Config::kWgmmaM * Config::kLineBytes), desc_n,
               stage != 0 || k_block >= Config::kNumChains || step % kBlockSteps != 0);
         }
       }
@@ -436,7 +443,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       previous = state;
       state.advance();
     }
-    // Sums are transposed where stages were: all have been loaded, and now are multiplied.
+    // Sums go where stages were: all have been loaded, and now are multiplied.
     wgmma_wait_group<0>();
     fence_accum();
 #pragma unroll
@@ -444,10 +451,10 @@ __global__ void __launch_bounds__(Config::kNumThreads)
 #pragma unroll
       for (int block = 0; block < Config::kNumBlocks; ++block) {
 #pragma unroll
-        for (int i = 0; i < Config::BLOCK_M / 2; ++i) accum[0][block][i] += accum[chain][block][i];
+        for (int i = 0; i < Config::kWgmmaN / 2; ++i) accum[0][block][i] += accum[chain][block][i];
       }
     }
-    add_and_store<Config, T, kEpilogueKind>(accum[0], smem, params, pieces, tile, rank, thread);
+    add_and_store<Config, T, kEpilogueKind>(accum[0], smem, params, tile, rank, thread);
   }
 }
 

@@ -29,7 +29,7 @@ constexpr wgmma::Tile skinny_tile(int block_m, int block_n, int block_k, int sta
 inline constexpr std::array kSkinnyInstances = {
     skinny_tile(16, 64, 128, 5),  skinny_tile(16, 64, 256, 5), skinny_tile(16, 128, 128, 3),
     skinny_tile(16, 128, 128, 6), skinny_tile(32, 64, 128, 4), skinny_tile(32, 64, 128, 8),
-    skinny_tile(32, 128, 64, 5),  skinny_tile(48, 64, 64, 7),
+    skinny_tile(32, 128, 64, 5),  skinny_tile(48, 64, 64, 7),  skinny_tile(64, 64, 128, 6),
 };
 
 /// The compiled kernel of a tile, which may have fewer columns.
@@ -40,7 +40,7 @@ constexpr wgmma::Tile instance_tile(const wgmma::Tile& tile) {
 /// Its tiles: by all columns of a compiled one, and by fewer, so that D's columns make even waves.
 inline constexpr auto kSkinnyTiles = [] {
   constexpr std::array kFew = {64, 56, 40, 32};
-  constexpr std::array kMany = {128, 112, 96, 80};
+  constexpr std::array kMany = {128, 112, 88, 80};
   std::array<wgmma::Tile, kFew.size() * kSkinnyInstances.size()> tiles{};
   std::size_t count = 0;
   for (const auto& [block_m, block_n, stages, cluster_m, cluster_n, consumers, block_k] : kSkinnyInstances) {

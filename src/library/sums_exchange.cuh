@@ -11,7 +11,6 @@
 #include <ptx/mbarrier.cuh>
 
 #include "hopper_gemm/device_common.cuh"
-#include "hopper_gemm/host_device.hpp"
 #include "hopper_gemm/wait_watchdog.cuh"
 
 namespace hopper_gemm::library {
@@ -21,16 +20,6 @@ inline constexpr int kSumsPieceBytes =
 
 /// Which of the CTAs adds up a piece: they are dealt in turn.
 __device__ __forceinline__ int owner_of(int piece, int split) { return piece % split; }
-
-/// The most pieces that peers send to a CTA, of a tile of `pieces` by at most max_split CTAs.
-HG_HOST_DEVICE constexpr int most_peers_pieces(int pieces, int max_split) {
-  int most = 0;
-  for (int split = 2; split <= max_split; ++split) {
-    const int sent = (pieces + split - 1) / split * (split - 1);
-    if (sent > most) most = sent;
-  }
-  return most;
-}
 
 /// Where a lane's first four sums of a piece of kColumns columns are in its owner's shared memory, from CTA
 /// `source`, one of the others. all: where all pieces begin.

@@ -138,9 +138,7 @@ std::vector<Choice> all_choices() {
   append_choices(kLargeTiles, &choices);
   append_choices(kSmallTiles, &choices);
   for (const Tile& tile : kSkinnyTiles) {
-    // Fewer columns make more tiles, and many tiles need no large clusters.
-    const int most = tile == instance_tile(tile) ? max_split(tile) : 2;
-    for (int split = 1; split <= most; ++split) choices.push_back({tile, split});
+    for (int split = 1; split <= max_split(tile); ++split) choices.push_back({tile, split});
   }
   choices.push_back({kWideTile, 1});
   for (const Tile& tile : kPingpongTiles) choices.push_back({tile, 1});

@@ -9,7 +9,7 @@ inline constexpr int kBlockK = 64;
 
 /// A compiled configuration: what one CTA computes, and how CTAs share what they load.
 struct Tile {
-  int block_m;  ///< rows of D: 64 or 128 for each consumer warpgroup, or fewer, see is_skinny()
+  int block_m;  ///< rows of D: 64 or 128 for each consumer warpgroup, or of the skinny kernel 64 or fewer
   int block_n;  ///< columns of D: of the wgmma kernel 64 to 256 in multiples of 64, of others in multiples of 8
   int stages;             ///< of block_k elements along K
   int cluster_m;          ///< CTAs one above the other, which share B
@@ -40,13 +40,15 @@ inline constexpr int kStoreBufferBytes = 16 * 128;
 
 HG_HOST_DEVICE constexpr int cluster_size(const Tile& tile) { return tile.cluster_m * tile.cluster_n; }
 
-/// Whether the tile has fewer rows than wgmma: it is the skinny kernel's, which transposes it.
-HG_HOST_DEVICE constexpr bool is_skinny(const Tile& tile) { return tile.block_m < 64; }
+/// Whether the tile is the skinny kernel's: those of fewer rows than wgmma has, and of stages of several blocks.
+HG_HOST_DEVICE constexpr bool is_skinny(const Tile& tile) {
+  return tile.block_m < 64 || tile.block_k != kBlockK;
+}
 
 /// The most of these that the skinny kernel computes one above the other: of more rows larger tiles are faster.
 inline constexpr int kMostSkinnyTiles = 2;
 
-/// Lines of B that a stage has room for: wgmma's rows, of which the skinny kernel may use a part.
+/// Lines of B that a stage has room for: as many as wgmma reads, of which the skinny kernel may use a part.
 HG_HOST_DEVICE constexpr int stage_lines_n(const Tile& tile) {
   constexpr int kWgmmaM = 64;
   return is_skinny(tile) ? (tile.block_n + kWgmmaM - 1) / kWgmmaM * kWgmmaM : tile.block_n;
@@ -79,10 +81,33 @@ HG_HOST_DEVICE constexpr bool can_split(const Tile& tile) {
   return cluster_size(tile) == 1 && (tile.consumers == 1 || tile.block_m * tile.block_n <= 128 * 128);
 }
 
-/// The most CTAs that share a tile's K. Of the skinny kernel, what the peers' sums leave room for.
+/// Rows and columns of D that a warp of the skinny kernel sends, adds up and stores at a time.
+inline constexpr int kSkinnyPiece = 16;
+
+/// The most pieces that peers send to a CTA, of a tile of `pieces` that at most max_split CTAs add up in turn.
+HG_HOST_DEVICE constexpr int most_peers_pieces(int pieces, int max_split) {
+  int most = 0;
+  for (int split = 2; split <= max_split; ++split) {
+    const int sent = (pieces + split - 1) / split * (split - 1);
+    if (sent > most) most = sent;
+  }
+  return most;
+}
+
+/// The most CTAs that share a tile's K. Of the skinny kernel, what their sums leave room for beside the stages; and
+/// tiles of other columns than 64 are so many that they need no large clusters.
 HG_HOST_DEVICE constexpr int max_split(const Tile& tile) {
   if (!can_split(tile)) return 1;
-  return is_skinny(tile) && stage_lines_n(tile) > 64 ? 2 : kMaxSplit;
+  if (!is_skinny(tile)) return kMaxSplit;
+  constexpr int kMost = 112 * 1024;  // half of an SM's, less what barriers take and the system
+  constexpr int kMostOfAll = 226 * 1024;
+  constexpr int kPieceBytes = kSkinnyPiece * kSkinnyPiece * 4;
+  const int pieces = tile.block_m / kSkinnyPiece * (stage_lines_n(tile) / kSkinnyPiece);
+  const int room = (shares_an_sm(tile) ? kMost : kMostOfAll) - tile.stages * stage_bytes(tile);
+  const int most = tile.block_n == 64 ? kMaxSplit : kMaxSplit / 2;
+  int split = 1;
+  while (split < most && most_peers_pieces(pieces, split + 1) * kPieceBytes <= room) ++split;
+  return split;
 }
 
 /// Why the kernel cannot be compiled for a tile, or nullptr.

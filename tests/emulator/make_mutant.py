@@ -157,8 +157,10 @@ PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::k
 PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
 PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n    }\n"
 PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
-SKINNY_TRANSPOSED = "  __syncwarp();\n}\n\n/// Rounds alpha"
 SKINNY_COLUMNS = "  if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;\n"
+SKINNY_TRANSPOSED = "  __syncwarp();\n#pragma unroll\n  for (int e = 0; e < Config::kPiece / 2; ++e) {\n    sums[e] ="
+SKINNY_STAGED = "    __syncwarp();\n#pragma unroll 4\n"
+SKINNY_SLOT = "slot * (split - 1) + source - (source < owner ? 0 : 1);"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
@@ -567,18 +569,22 @@ MUTANTS = {
         (SKINNY_GEMM, "Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes",
          "Config::Pipeline::kStageBytes")]),
     "library_skinny_sums_read_before_they_are_there": (SKINNY, [
-        (SKINNY_GEMM, "      smem.exchange.await_sums();\n", "")]),
+        (SKINNY_GEMM, "    if (split > 1) smem.exchange.await_sums();\n", "")]),
     "library_skinny_sums_without_the_cluster_barrier": (SKINNY, [
-        (SKINNY_GEMM, "  if (params.split > 1) {\n    ptx::barrier_cluster_wait();\n", "  if (params.split > 1) {\n")]),
+        (SKINNY_GEMM, "  if (split > 1) ptx::barrier_cluster_wait();\n", "")]),
     "library_skinny_stores_columns_of_the_next_tile": (SKINNY, [
         (SKINNY_GEMM, SKINNY_COLUMNS, "")]),
     "library_skinny_sums_of_the_others_alone": (SKINNY, [
-        (SKINNY_GEMM, "sums[e] += own[e];", "sums[e] += 0 * own[e];")]),
-    "library_skinny_sums_to_the_same_place": (SKINNY, [(SUMS_EXCHANGE, SUMS_SLOT, "0 * source;")]),
+        (SKINNY_GEMM, "= {sums[e * 4], sums", "= {0 * sums[e * 4], sums")]),
+    "library_skinny_sums_to_the_same_place": (SKINNY, [(SKINNY_GEMM, SKINNY_SLOT, "slot * (split - 1) + 0 * source;")]),
+    "library_skinny_sums_of_another_piece": (SKINNY, [
+        (SKINNY_GEMM, "slot = first_slot + (is_behind ? 1 : 0);", "slot = first_slot;")]),
+    "library_skinny_stored_before_it_is_staged": (SKINNY, [
+        (SKINNY_GEMM, SKINNY_STAGED, SKINNY_STAGED.replace("    __syncwarp();\n", ""))]),
     "library_skinny_transposed_too_early": (SKINNY, [
         (SKINNY_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("  __syncwarp();\n", ""))]),
     "library_skinny_transposed_over_sums_in_use": (SKINNY, [
-        (SKINNY_GEMM, "  __syncwarp();  // before it is written again\n", "")]),
+        (SKINNY_GEMM, "    __syncwarp();  // before others write where a lane has read\n", "")]),
     "library_skinny_split_forgets_the_longer_parts": (SKINNY, [
         (SKINNY_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
     "library_skinny_blocks_where_no_box_put_them": (SKINNY, [

@@ -331,6 +331,8 @@ const Mutant kLibraryMutants[] = {
     {"library_skinny_stores_columns_of_the_next_tile", {kWrongSum}},
     {"library_skinny_sums_of_the_others_alone", {kWrongSum}},
     {"library_skinny_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
+    {"library_skinny_sums_of_another_piece", {kSumsReadTooEarly, kNeverWritten, kWrongSum}},
+    {"library_skinny_stored_before_it_is_staged", {kRace, kNeverWritten, kWrongSum}},
     {"library_skinny_transposed_too_early", {kRace, kNeverWritten}},
     {"library_skinny_transposed_over_sums_in_use", {kRace}},
     {"library_skinny_split_forgets_the_longer_parts", {kWrongSum}},
