@@ -46,12 +46,15 @@ HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, __half>);
 namespace hopper_gemm::library::skinny {
 
 using Skinny = Config<wgmma::Tile{16, 128, 3, 1, 1, 1, 128}>;
-#define HG_INSTANTIATE(type, kind)                                               \
-  template __global__ void gemm_kernel<Skinny, type, wgmma::EpilogueKind::kind>( \
+using Skinny64 = Config<wgmma::Tile{64, 64, 6, 1, 1, 1, 128}>;
+#define HG_INSTANTIATE(config, type, kind)                                       \
+  template __global__ void gemm_kernel<config, type, wgmma::EpilogueKind::kind>( \
       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ Params)
 
-HG_INSTANTIATE(__nv_bfloat16, Plain);
-HG_INSTANTIATE(__half, General);
+HG_INSTANTIATE(Skinny, __nv_bfloat16, Plain);
+HG_INSTANTIATE(Skinny, __half, General);
+HG_INSTANTIATE(Skinny64, __half, Plain);
+HG_INSTANTIATE(Skinny64, __nv_bfloat16, General);
 
 #undef HG_INSTANTIATE
 

@@ -43,7 +43,7 @@ START = {
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
 OF_TWO_WIDTHS = {"wgmma_256x192_s3_c1x2",  # until it had four stages
                  "wgmma_256x192_s4_c1x2", "wgmma_128x192_s5_c1x2", "wgmma_128x176_s5_c1x2", "wgmma_128x144_s5_c1x2"}
-# What an SM has for the CTAs that share it, and what one takes beside its stages.
+# What an SM has for the CTAs that share it, and what one takes at least beside its stages.
 SHARED_BYTES = 228 * 1024
 RESERVED_BYTES = 2 * 1024
 # shares_an_sm() of wgmma_tile.hpp

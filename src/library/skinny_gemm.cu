@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "hopper_gemm/ceil_div.hpp"
 #include "kernels/launch.hpp"
 #include "library/skinny_gemm.cuh"
 #include "library/wgmma_choice.hpp"
@@ -35,8 +36,8 @@ template <wgmma::Tile kTile>
 constexpr Instance instance_of() {
   using Config = skinny::Config<kTile>;
   // 1 KiB of each CTA is the system's.
-  static_assert(!wgmma::shares_an_sm(kTile) ||
-                2 * (sizeof(skinny::SharedStorage<Config>) + 1024) <= 228 * 1024);
+  constexpr int kCtasOfAnSm = wgmma::shares_an_sm(kTile) ? 2 : 1;
+  static_assert(kCtasOfAnSm * (sizeof(skinny::SharedStorage<Config>) + 1024) <= 228 * 1024);
   return {kTile, kernels_of<Config, __nv_bfloat16>(), kernels_of<Config, __half>(),
           sizeof(skinny::SharedStorage<Config>)};
 }

@@ -28,7 +28,6 @@
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
-#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/element_pair.cuh"
 #include "hopper_gemm/fragment_epilogue.cuh"
@@ -138,22 +137,25 @@ __device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage,
   }
 }
 
-/// Rounds alpha · sum of a piece to T, in shared memory [kPiece, kPiece]. Threads: the whole warp.
+/// Where half a row of a piece of 16-bit elements is staged, in chunks of 16 bytes: eight rows lie in different banks.
+__device__ __forceinline__ int staged_chunk(int row, int chunk) { return row * 2 + (chunk ^ row / 4 % 2); }
+
+/// Rounds alpha · sum of a piece to T, in shared memory, see staged_chunk(). Threads: the whole warp.
 template <typename Config, typename T>
 __device__ __forceinline__ void stage_plain(const float* sums, ptx::SmemAddr staging, float alpha, int lane) {
-  constexpr int kRowBytes = Config::kPiece * int{sizeof(T)};
   const auto pack = [&](int e) {
     const auto pair = round_pair<T>(alpha * sums[e], alpha * sums[e + 1]);
     return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
   };
   const cuda::std::uint32_t matrices[4] = {pack(0), pack(2), pack(4), pack(6)};
   // Lane 8 j + i addresses row i of matrix j, see stage_fragment_swizzled(); transposed, 1 and 2 change places.
+  const int row = Config::kTransposes ? lane % 8 + lane / 16 * 8 : lane % 16;
+  const int chunk = Config::kTransposes ? lane / 8 % 2 : lane / 16;
+  const ptx::SmemAddr place = staging + static_cast<cuda::std::uint32_t>(staged_chunk(row, chunk) * 16);
   if constexpr (Config::kTransposes) {
-    const int byte = (lane % 8 + lane / 16 * 8) * kRowBytes + lane / 8 % 2 * 16;
-    ptx::stmatrix_trans(staging + static_cast<cuda::std::uint32_t>(byte), matrices);
+    ptx::stmatrix_trans(place, matrices);
   } else {
-    const int byte = lane % 16 * kRowBytes + lane / 16 * 16;
-    ptx::stmatrix(staging + static_cast<cuda::std::uint32_t>(byte), matrices);
+    ptx::stmatrix(place, matrices);
   }
 }
 
@@ -166,7 +168,8 @@ __device__ __forceinline__ void store_plain(const void* staging, const GemmEpilo
   const int column = corner.column + lane % 2 * kChunk;
   if (row >= shape.m || column >= shape.n) return;
   T* const d = static_cast<T*>(epilogue.d) + corner.batch * epilogue.d_batch_stride;
-  *reinterpret_cast<uint4*>(d + row * epilogue.ldd + column) = static_cast<const uint4*>(staging)[lane];
+  *reinterpret_cast<uint4*>(d + row * epilogue.ldd + column) =
+      static_cast<const uint4*>(staging)[staged_chunk(lane / 2, lane % 2)];
 }
 
 /// Makes a warp's 16 rows and columns of D of registers that hold their transpose. transposed: [kPiece, kPieceLd].
@@ -186,7 +189,8 @@ __device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], flo
 
 /// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
 /// are dealt to the CTAs in turn. Each adds in the order of K, so that the sum does not depend on who came first. A CTA
-/// may exit when its own sums have come: nobody sends anything else. Threads: all consumers of all CTAs.
+/// may exit when its own sums have come: nobody sends anything else. accum: wgmma's, of the transpose where that is
+/// computed. Threads: all consumers of all CTAs.
 template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::kWgmmaN / 2],
                                               SharedStorage<Config>& smem, const Params& params,

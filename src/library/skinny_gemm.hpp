@@ -24,7 +24,7 @@ constexpr wgmma::Tile skinny_tile(int block_m, int block_n, int block_k, int sta
 }
 
 /// What the skinny kernel is compiled for: as few rows as are multiplied anyway; boxes of B of 16 KiB or more, since a
-/// copy by TMA takes a while whatever its size, but for the last; and as many stages as leave room for two CTAs on an
+/// copy by TMA takes a while whatever its size, but for 48 rows; and as many stages as leave room for two CTAs on an
 /// SM, or as fit where there are not more CTAs than SMs.
 inline constexpr std::array kSkinnyInstances = {
     skinny_tile(16, 64, 128, 5),  skinny_tile(16, 64, 256, 5), skinny_tile(16, 128, 128, 3),

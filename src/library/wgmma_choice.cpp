@@ -217,7 +217,7 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
     // A CTA for each tile and each of its parts.
     const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, tile.block_m)} *
                                    ceil_div(args.shape.n, tile.block_n) * args.batch_count * max_split(tile);
-    return has_room(tile.block_n) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m &&
+    return has_room(stage_lines_n(tile)) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m &&
            most_ctas <= std::numeric_limits<int>::max();
   }
   const std::optional<WideAndNarrow> tiles = two_widths_of(tile);

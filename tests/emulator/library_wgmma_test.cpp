@@ -268,7 +268,7 @@ std::vector<Case> cases_of_huge_pitches() {
   std::vector<Case> cases;
   for (const Choice& choice : all_choices()) {
     const Tile& tile = choice.tile;
-    if (tile.block_m != 64 || tile.block_n != 64 || choice.split > 2) continue;
+    if (tile.block_m != 64 || tile.block_n != 64 || is_skinny(tile) || choice.split > 2) continue;
     const auto add = [&](const LibraryProblem& problem) {
       cases.push_back({choice, problem, 2 * cluster_size(choice)});
     };

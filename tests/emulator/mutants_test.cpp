@@ -415,6 +415,7 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_16x40x256_s5_c1x1", {.shape = {17, 136, 6 * 256}}},
       {"wgmma_16x64x128_s5_c1x1_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
       {"wgmma_48x64_s7_c1x1_k2", {.shape = {41, 72, 13 * 64}}},
+      {"wgmma_64x56x128_s6_c1x1_k3", {.shape = {59, 136, 7 * 128}}},
       {"wgmma_128x128_s6_c1x1", {.shape = {1, 1, 1}, .batch_count = 32}, 32}};
 }
 

@@ -592,6 +592,7 @@ INSTANTIATE_TEST_SUITE_P(
                         Link{"wgmma_64x128_s8_c1x1_k8x2"}, Link{"mma"},
                         Link{"wgmma_16x64x256_s5_c1x1_k3", 16, Layout::ColumnMajor},
                         Link{"wgmma_16x64x128_s5_c1x1_k2", 31, Layout::ColumnMajor},
+                        Link{"wgmma_64x64x128_s6_c1x1_k2", 64, Layout::ColumnMajor},
                         Link{"wgmma_64x64_s12_c1x1", 448, Layout::ColumnMajor, Activation::None},
                         Link{"wgmma_64x128_s8_c1x1_k4", 64, Layout::ColumnMajor},
                         Link{"wgmma_64x128_s8_c2x1", 128, Layout::ColumnMajor, Activation::None},
