@@ -17,7 +17,7 @@ namespace hopper_gemm::best {
 namespace {
 
 /// The estimates are good enough to put the fastest among the first few.
-constexpr std::size_t kConfigsToMeasure = 16;
+constexpr std::size_t kConfigsToMeasure = 24;
 
 bool is_single(const GemmArgs& args) { return args.input_type == DataType::Float32; }
 

@@ -30,24 +30,24 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
 
 // Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs
 // measured of other configurations at the same shapes; those of few rows to library_tuning_few_rows.csv.
-constexpr double kLaunchUs = 2.45;                // of a kernel that has nothing to do
-constexpr double kOverlapUs = 0.8;                // of that, where the kernel before it still runs
-constexpr double kFillUs = 0.25;                  // until the first loads arrive
-constexpr double kClusterUs = 0.35;               // a cluster's barriers
-constexpr double kReduceUs = 4.15;                // to exchange the sums of a split K
-constexpr double kSkinnyReduceUs = 0.3;           // the same of few rows, for each CTA
-constexpr double kSlicesUs = 6.0;                 // of the kernel that adds up the sums of slices
-constexpr double kMemoryBytesPerUs = 3.9e6;       // what reads that are not balanced over all channels reach
-constexpr double kSmMemoryBytesPerUs = 9.2e4;     // of that, one SM
-constexpr double kSkinnyBytesPerUs = 4.2e6;       // what the kernel for few rows reaches
-constexpr double kSkinnyLoadUs = 2.2;             // until all loads arrive that its stages have room for
+constexpr double kLaunchUs = 2.1;                 // of a kernel that has nothing to do
+constexpr double kOverlapUs = 0.92;               // of that, where the kernel before it still runs
+constexpr double kFillUs = 0.08;                  // until the first loads arrive
+constexpr double kClusterUs = 0.68;               // a cluster's barriers
+constexpr double kReduceUs = 2.15;                // to exchange the sums of a split K, beside
+constexpr double kReduceElemsPerUs = 3170;        // what an SM sends of them
+constexpr double kSkinnyReduceUs = 0.52;          // the same of few rows, for each CTA
+constexpr double kSlicesUs = 5.4;                 // of the kernel that adds up the sums of slices
+constexpr double kMemoryBytesPerUs = 3.87e6;      // what reads that are not balanced over all channels reach
+constexpr double kSkinnyBytesPerUs = 4.26e6;      // what the kernel for few rows reaches
 constexpr double kL2BytesPerUs = 9.1e6;           // to all SMs
 constexpr double kSmBytesPerUs = 1.2e5;           // to one
+constexpr double kSkinnySmBytesPerUs = 8.1e4;     // to one, most of it from memory
 constexpr double kSmFlopsPerUs = 6.65e6;          // of an SM with the largest tiles
 constexpr double kSmWideFlopsPerUs = 6.77e6;      // with those of the wide kernel
 constexpr double kSmPingpongFlopsPerUs = 6.45e6;  // with those of the pingpong kernel
-constexpr double kBlockUs = 0.206;                // least time of a K block
-constexpr double kSkinnyBlockUs = 0.15;           // of one of few rows
+constexpr double kBlockUs = 0.202;                // least time of a K block
+constexpr double kSkinnyBlockUs = 0.12;           // of one of few rows
 constexpr double kStoreElemsPerUs = 3.5e4;        // of an SM
 
 constexpr int kTmaAlignmentBytes = 16;
@@ -59,13 +59,15 @@ bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
 
 /// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
 double slowness(const Tile& tile) {
-  if (tile.block_n == 64) return 1.4;
-  return tile.block_m * tile.block_n <= 128 * 128 ? 0.98 : 1.0;
+  if (tile.block_n == 64) return 1.05;
+  return tile.block_m * tile.block_n <= 128 * 128 ? 0.86 : 1.0;
 }
 
-double reduce_us(const Choice& choice) {
+/// Of a split K, where a tile has so many elements: each CTA sends what it does not store itself.
+double reduce_us(const Choice& choice, double elems) {
   if (choice.split == 1) return 0;
-  return is_skinny(choice.tile) ? kSkinnyReduceUs * choice.split : kReduceUs;
+  if (is_skinny(choice.tile)) return kSkinnyReduceUs * choice.split;
+  return kReduceUs + elems * (choice.split - 1) / choice.split / kReduceElemsPerUs;
 }
 
 /// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it
@@ -250,6 +252,7 @@ std::string fault_of(const Problem& problem, const Choice& choice) {
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters) {
   const auto [m, n, k] = args.shape;
   const Tile& tile = choice.tile;
+  const bool skinny = is_skinny(tile);
   const int size = cluster_size(choice);
   const std::int64_t clusters = std::int64_t{ceil_div(m, tile.block_m * tile.cluster_m)} *
                                 ceil_div(n, tile.block_n * tile.cluster_n) * args.batch_count * choice.slices;
@@ -263,31 +266,31 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   const double columns = std::min(n, tile.block_n);
   const double block_bytes = (rows / tile.cluster_n + columns / tile.cluster_m) * kBlockK * kInputBytes;
   const double block_flops = 2.0 * tile.block_m * tile.block_n * kBlockK;
-  const double block_us =
-      std::max({block_flops / kSmFlopsPerUs * slowness(tile), block_bytes / kSmBytesPerUs,
-                block_bytes * ctas / kL2BytesPerUs, is_skinny(tile) ? kSkinnyBlockUs : kBlockUs});
+  const double block_us = std::max({block_flops / kSmFlopsPerUs * slowness(tile),
+                                    block_bytes / (skinny ? kSkinnySmBytesPerUs : kSmBytesPerUs),
+                                    block_bytes * ctas / kL2BytesPerUs, skinny ? kSkinnyBlockUs : kBlockUs});
+  const double elems = rows * columns;
   const double tile_us =
-      k_blocks * block_us + rows * columns / choice.split / kStoreElemsPerUs + reduce_us(choice);
+      k_blocks * block_us + elems / choice.split / kStoreElemsPerUs + reduce_us(choice, elems);
 
   const auto batches_of = [&](const OperandArgs& operand) {
     return operand.batch_stride == 0 ? 1.0 : args.batch_count;
   };
   const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
-  // Of the skinny kernel's CTAs the next one starts where one ends.
-  const double turns = is_skinny(tile)
-                           ? std::max(1.0, static_cast<double>(clusters) / static_cast<double>(active))
-                           : static_cast<double>(waves);
   // Least time for the operands to come from memory and D to go there.
-  const double on_their_way = ctas * tile.stages * (rows + columns) * tile.block_k * kInputBytes;
-  const double bytes_per_us = is_skinny(tile) ? std::min(kSkinnyBytesPerUs, on_their_way / kSkinnyLoadUs)
-                                              : std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
-  const double memory_us = bytes / bytes_per_us;
+  const double memory_us = bytes / (skinny ? kSkinnyBytesPerUs : kMemoryBytesPerUs);
+  // The last wave's tiles have the memory to themselves.
+  const auto wave_us = [&](std::int64_t of_wave) {
+    return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
+  };
+  const std::int64_t full_waves = clusters / active;
+  const std::int64_t rest = clusters % active;
+  const double busy_us = static_cast<double>(full_waves) * wave_us(active) + (rest == 0 ? 0 : wave_us(rest));
   const double slices_us =
       choice.slices == 1
           ? 0
           : kSlicesUs + 2.0 * static_cast<double>(workspace_bytes(args, choice)) / kL2BytesPerUs;
-  const double busy_us = both(turns * tile_us, memory_us);
   const bool overlaps = can_overlap(choice, clusters, active, busy_us);
   return {.choice = choice,
           .time_us = kLaunchUs - (overlaps ? kOverlapUs : 0) + kFillUs + (size > 1 ? kClusterUs : 0) +
@@ -322,7 +325,7 @@ Estimate estimate_of_two_widths(const KernelArgs& args, const Choice& choice, co
     return k_blocks * block_us + block_m * block_n / kStoreElemsPerUs / 2;
   };
   const double bytes = kInputBytes * (1.0 * k * m + 1.0 * k * n + 1.0 * m * n);
-  const double memory_us = bytes / std::min(kMemoryBytesPerUs, ctas * kSmMemoryBytesPerUs);
+  const double memory_us = bytes / kMemoryBytesPerUs;
   return {.choice = choice,
           .time_us = kLaunchUs + kFillUs + kClusterUs +
                      both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
