@@ -20,27 +20,29 @@ import re
 
 # As in wgmma_choice.cpp; microseconds, bytes, operations.
 START = {
-    "kLaunchUs": 2.1,
-    "kOverlapUs": 0.92,
-    "kFillUs": 0.08,
-    "kClusterUs": 0.68,
-    "kReduceUs": 2.15,
-    "kReduceElemsPerUs": 3170,
-    "kSkinnyReduceUs": 0.52,
-    "kSlicesUs": 5.4,
-    "kMemoryBytesPerUs": 3.87e6,
-    "kSkinnyBytesPerUs": 4.26e6,
+    "kLaunchUs": 1.1,
+    "kOverlapUs": 0.27,
+    "kFillUs": 0.05,
+    "kClusterUs": 0.66,
+    "kReduceUs": 2.2,
+    "kReduceElemsPerUs": 6000,
+    "kSkinnyReduceUs": 0.33,
+    "kSlicesUs": 7.9,
+    "kMemoryBytesPerUs": 3.8e6,
+    "kSkinnyBytesPerUs": 4.25e6,
     "kL2BytesPerUs": 9.1e6,
     "kSmBytesPerUs": 1.2e5,
-    "kSkinnySmBytesPerUs": 8.1e4,
+    "kSkinnySmBytesPerUs": 8.0e4,
+    "kSmLinesPerUs": 1260,
     "kSmFlopsPerUs": 6.65e6,
     "kBlockUs": 0.202,
-    "kSkinnyBlockUs": 0.12,
+    "kSkinnyBlockUs": 0.106,
     "kStoreElemsPerUs": 3.5e4,
-    "slowness of block_n 64": 1.05,
-    "slowness of small tiles": 0.86,
+    "slowness of block_n 64": 1.15,
+    "slowness of one consumer": 1.08,
+    "slowness of small tiles": 1.04,
 }
-HELD = {"kL2BytesPerUs", "kSmBytesPerUs", "kSmFlopsPerUs", "kStoreElemsPerUs"}
+HELD = {"kL2BytesPerUs", "kSmBytesPerUs", "kSmLinesPerUs", "kSmFlopsPerUs", "kStoreElemsPerUs"}
 # Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
 OF_TWO_WIDTHS = {"wgmma_256x192_s3_c1x2",  # until it had four stages
@@ -150,6 +152,14 @@ def can_overlap(size, clusters, active, busy_us, skinny, shares):
     return leaves_none or (is_short if size == 2 else has_room)
 
 
+def lines_per_row(k):
+    """lines_per_row() of wgmma_choice.cpp, of rows that have no pitch but K."""
+    pitch_bytes = k * ELEM_BYTES
+    if pitch_bytes % 128 == 0:
+        return 1.0
+    return 1.72 if pitch_bytes % 32 == 0 else 2.76
+
+
 def estimate(shape, name, model):
     """estimate() of wgmma_choice.cpp for bf16 and one batch."""
     m, n, k = shape
@@ -161,16 +171,23 @@ def estimate(shape, name, model):
     active = active_clusters(size, *tile)
     ctas = min(clusters, active) * size
     rows, columns = min(m, block_m), min(n, block_n)
-    block_bytes = (rows / cluster_n + columns / cluster_m) * BLOCK_K * ELEM_BYTES
+    block_rows = rows / cluster_n + columns / cluster_m
+    block_bytes = block_rows * BLOCK_K * ELEM_BYTES
     slowness = 1.0
     if block_n == 64:
         slowness = model["slowness of block_n 64"]
+    elif block_m == WGMMA_M and not skinny:
+        slowness = model["slowness of one consumer"]
     elif block_m * block_n <= 128 * 128:
         slowness = model["slowness of small tiles"]
+    sm_bytes_per_us = model["kSkinnySmBytesPerUs" if skinny else "kSmBytesPerUs"]
+    if shares_an_sm(*tile):
+        sm_bytes_per_us /= 2
     block_us = max(
         2.0 * block_m * block_n * BLOCK_K / model["kSmFlopsPerUs"] * slowness,
-        block_bytes / model["kSkinnySmBytesPerUs" if skinny else "kSmBytesPerUs"],
+        block_bytes / sm_bytes_per_us,
         block_bytes * ctas / model["kL2BytesPerUs"],
+        block_rows * lines_per_row(k) / model["kSmLinesPerUs"],
         model["kSkinnyBlockUs" if skinny else "kBlockUs"])
     k_blocks = ceil_div(ceil_div(k, BLOCK_K), slices)
     elems = rows * columns

@@ -4,8 +4,9 @@
 usage: generate_tuned_table.py [--check] [FILE...]
   --check  write nothing; exit 1 if the committed table differs from what would be written
 
-FILE: profiles/h200/library_tuned*.json unless given. The table is src/library/wgmma_tuned_h200.inc. Of configurations of
-the family mma nothing is written: the table is the wgmma back end's.
+FILE: profiles/h200/library_tuned*.json unless given; of a shape in several, what was measured last counts. The table is
+src/library/wgmma_tuned_h200.inc. Of configurations of the family mma nothing is written: the table is the wgmma back
+end's.
 """
 
 import argparse
@@ -25,9 +26,11 @@ def lines_of(files):
         for entry in json.loads(file.read_text()):
             if entry["version"] != "best" or not entry["config"].startswith("wgmma_"):
                 continue
-            problems[entry["m"], entry["n"], entry["k"], MAJOR_OF_B[entry["b"]]] = entry["config"]
-    for (m, n, k, major), config in problems.items():
-        yield f'    {{{{{m}, {n}, {k}}}, OperandMajor::{major}, "{config}"}},\n'
+            problem = entry["m"], entry["n"], entry["k"], MAJOR_OF_B[entry["b"]]
+            if problem not in problems or problems[problem]["date"] < entry["date"]:
+                problems[problem] = entry
+    for (m, n, k, major), entry in problems.items():
+        yield f'    {{{{{m}, {n}, {k}}}, OperandMajor::{major}, "{entry["config"]}"}},\n'
 
 
 def main():

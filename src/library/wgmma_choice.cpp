@@ -30,24 +30,25 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
 
 // Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning.csv and to what earlier runs
 // measured of other configurations at the same shapes; those of few rows to library_tuning_few_rows.csv.
-constexpr double kLaunchUs = 2.1;                 // of a kernel that has nothing to do
-constexpr double kOverlapUs = 0.92;               // of that, where the kernel before it still runs
-constexpr double kFillUs = 0.08;                  // until the first loads arrive
-constexpr double kClusterUs = 0.68;               // a cluster's barriers
-constexpr double kReduceUs = 2.15;                // to exchange the sums of a split K, beside
-constexpr double kReduceElemsPerUs = 3170;        // what an SM sends of them
-constexpr double kSkinnyReduceUs = 0.52;          // the same of few rows, for each CTA
-constexpr double kSlicesUs = 5.4;                 // of the kernel that adds up the sums of slices
-constexpr double kMemoryBytesPerUs = 3.87e6;      // what reads that are not balanced over all channels reach
-constexpr double kSkinnyBytesPerUs = 4.26e6;      // what the kernel for few rows reaches
+constexpr double kLaunchUs = 1.1;                 // of a kernel that has nothing to do
+constexpr double kOverlapUs = 0.27;               // of that, where the kernel before it still runs
+constexpr double kFillUs = 0.05;                  // until the first loads arrive
+constexpr double kClusterUs = 0.66;               // a cluster's barriers
+constexpr double kReduceUs = 2.2;                 // to exchange the sums of a split K, beside
+constexpr double kReduceElemsPerUs = 6000;        // what an SM sends of them
+constexpr double kSkinnyReduceUs = 0.33;          // the same of few rows, for each CTA
+constexpr double kSlicesUs = 7.9;                 // of the kernel that adds up the sums of slices
+constexpr double kMemoryBytesPerUs = 3.8e6;       // what reads that are not balanced over all channels reach
+constexpr double kSkinnyBytesPerUs = 4.25e6;      // what the kernel for few rows reaches
 constexpr double kL2BytesPerUs = 9.1e6;           // to all SMs
 constexpr double kSmBytesPerUs = 1.2e5;           // to one
-constexpr double kSkinnySmBytesPerUs = 8.1e4;     // to one, most of it from memory
+constexpr double kSkinnySmBytesPerUs = 8.0e4;     // to one, most of it from memory
+constexpr double kSmLinesPerUs = 1260;            // to one, of lines_per_row()
 constexpr double kSmFlopsPerUs = 6.65e6;          // of an SM with the largest tiles
 constexpr double kSmWideFlopsPerUs = 6.77e6;      // with those of the wide kernel
 constexpr double kSmPingpongFlopsPerUs = 6.45e6;  // with those of the pingpong kernel
 constexpr double kBlockUs = 0.202;                // least time of a K block
-constexpr double kSkinnyBlockUs = 0.12;           // of one of few rows
+constexpr double kSkinnyBlockUs = 0.106;          // of one of few rows
 constexpr double kStoreElemsPerUs = 3.5e4;        // of an SM
 
 constexpr int kTmaAlignmentBytes = 16;
@@ -57,10 +58,26 @@ bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
   return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
 }
 
-/// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it.
+/// How much longer a product takes than with the largest tiles: small ones read more of shared memory for it, and of one
+/// consumer nobody else multiplies while it waits.
 double slowness(const Tile& tile) {
-  if (tile.block_n == 64) return 1.05;
-  return tile.block_m * tile.block_n <= 128 * 128 ? 0.86 : 1.0;
+  if (tile.block_n == 64) return 1.15;
+  if (tile.consumers == 1 && !is_skinny(tile)) return 1.08;
+  return tile.block_m * tile.block_n <= 128 * 128 ? 1.04 : 1.0;
+}
+
+/// How many times as many requests L2 gets for the 128 bytes of a row in shared memory as where they are one line of
+/// it: lts__t_requests of 768x2056x8200 (2.76) and x8208 (1.72) beside x8192, H200.
+double lines_per_row(const OperandArgs& operand) {
+  constexpr int kLineElems = 64;
+  constexpr int kSectorElems = 16;
+  if (operand.leading_dimension % kLineElems == 0) return 1;
+  return operand.leading_dimension % kSectorElems == 0 ? 1.72 : 2.76;
+}
+
+/// What of a K block's time L2's requests take, of so many rows of A and of B.
+double requests_us(const KernelArgs& args, double rows_a, double rows_b) {
+  return (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) / kSmLinesPerUs;
 }
 
 /// Of a split K, where a tile has so many elements: each CTA sends what it does not store itself.
@@ -264,11 +281,15 @@ Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClus
   // What TMA fills with zeros is not read.
   const double rows = std::min(m, tile.block_m);
   const double columns = std::min(n, tile.block_n);
-  const double block_bytes = (rows / tile.cluster_n + columns / tile.cluster_m) * kBlockK * kInputBytes;
+  const double rows_a = rows / tile.cluster_n;
+  const double rows_b = columns / tile.cluster_m;
+  const double block_bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   const double block_flops = 2.0 * tile.block_m * tile.block_n * kBlockK;
+  // Where there is room for two CTAs, some SMs have two, even if others have none.
+  const double sm_bytes_per_us = skinny ? kSkinnySmBytesPerUs / (shares_an_sm(tile) ? 2 : 1) : kSmBytesPerUs;
   const double block_us = std::max({block_flops / kSmFlopsPerUs * slowness(tile),
-                                    block_bytes / (skinny ? kSkinnySmBytesPerUs : kSmBytesPerUs),
-                                    block_bytes * ctas / kL2BytesPerUs, skinny ? kSkinnyBlockUs : kBlockUs});
+                                    block_bytes / sm_bytes_per_us, block_bytes * ctas / kL2BytesPerUs,
+                                    requests_us(args, rows_a, rows_b), skinny ? kSkinnyBlockUs : kBlockUs});
   const double elems = rows * columns;
   const double tile_us =
       k_blocks * block_us + elems / choice.split / kStoreElemsPerUs + reduce_us(choice, elems);
@@ -317,10 +338,11 @@ Estimate estimate_of_two_widths(const KernelArgs& args, const Choice& choice, co
   const auto tile_us = [&](int cluster_n) {
     const double block_m = tile.block_m;
     const double block_n = static_cast<double>(cluster_n) / tile.cluster_n;
-    const double block_bytes = (block_m / tile.cluster_n + block_n) * kBlockK * kInputBytes;
+    const double rows_a = block_m / tile.cluster_n;
+    const double block_bytes = (rows_a + block_n) * kBlockK * kInputBytes;
     const double block_us =
         std::max({2.0 * block_m * block_n * kBlockK / sm_flops_per_us, block_bytes / kSmBytesPerUs,
-                  block_bytes * ctas / kL2BytesPerUs, kBlockUs});
+                  block_bytes * ctas / kL2BytesPerUs, requests_us(args, rows_a, block_n), kBlockUs});
     // Half of it is hidden.
     return k_blocks * block_us + block_m * block_n / kStoreElemsPerUs / 2;
   };
