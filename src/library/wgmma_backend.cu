@@ -34,6 +34,10 @@ namespace {
 
 constexpr int kTmaAlignmentBytes = 16;
 constexpr int kInputBytes = 2;
+constexpr int kNoLastStart = std::numeric_limits<int>::max();
+
+/// Where the last of the tiles along so many rows or columns begins, if it is to end with them.
+int last_start(int extent, int block) { return extent < block ? kNoLastStart : extent - block; }
 
 std::string fault_of_input(const char* name, const OperandArgs& operand, int alignment_bytes,
                            int batch_count) {
@@ -265,6 +269,13 @@ class PreparedWgmma final : public PreparedGemm {
     }
     Params params = params_;
     params.epilogue = epilogue;
+    const bool may_store_twice = epilogue.beta == 0;
+    params.last_m0 = may_store_twice ? last_start(args.shape.m, choice_.tile.block_m) : kNoLastStart;
+    // What is stored or read at a time is aligned.
+    constexpr int kVectorElems = 8;
+    params.last_n0 = may_store_twice && args.shape.n % kVectorElems == 0
+                         ? last_start(args.shape.n, choice_.tile.block_n)
+                         : kNoLastStart;
 
     // Each attribute makes a launch take longer.
     std::array<cudaLaunchAttribute, 2> attributes{};

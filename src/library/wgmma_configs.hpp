@@ -46,7 +46,6 @@ inline constexpr std::array kSmallTiles = {
     Tile{.block_m = 64, .block_n = 256, .stages = 5, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
     Tile{.block_m = 64, .block_n = 256, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
     Tile{.block_m = 64, .block_n = 192, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 192, .stages = 6, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
     Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
     Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
     Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 1, .cluster_n = 2, .consumers = 1},

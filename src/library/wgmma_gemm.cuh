@@ -115,9 +115,13 @@ enum class TileOrder { Columns, Hilbert };
 struct Params {
   GemmShape shape;
   int batch_count;
-  // The last clusters may reach below or beside D: TMA fills in zeros there, and the CTA multiplies them all the same,
-  // since its peer needs its part of what they share.
+  // The last clusters may reach below or beside D: the CTA multiplies all the same, since its peer needs its part of
+  // what they share.
   TileGrid grid;                  ///< of cluster tiles, of one batch
+  /// Where a tile begins at most: the last ones end with D, for TMA takes long to fill in zeros. They and those ahead of
+  /// them store the same values twice, which only those that read no C may do.
+  int last_m0;
+  int last_n0;
   cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
   OperandMajor a_major;
   OperandMajor b_major;
@@ -146,13 +150,14 @@ struct CtaTile {
   int m0;
   int n0;
 
-  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, TileGrid grid_of_batch, int batch_count,
-                                     int rank_m, int rank_n) {
-    batch = batch_count == 1 ? 0 : cluster_tile.m / grid_of_batch.m;
-    const int tile_m = (cluster_tile.m - batch * grid_of_batch.m) * Config::kClusterM + rank_m;
+  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, const Params& params, int rank_m, int rank_n) {
+    batch = params.batch_count == 1 ? 0 : cluster_tile.m / params.grid.m;
+    const int tile_m = (cluster_tile.m - batch * params.grid.m) * Config::kClusterM + rank_m;
     const int tile_n = cluster_tile.n * Config::kClusterN + rank_n;
     m0 = tile_m * Config::BLOCK_M;
     n0 = tile_n * Config::BLOCK_N;
+    if (m0 > params.last_m0) m0 = params.last_m0;
+    if (n0 > params.last_n0) n0 = params.last_n0;
   }
 };
 
@@ -641,7 +646,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int first_k_block =
       split_rank * params.k_blocks + (split_rank < params.longer_parts ? split_rank : params.longer_parts);
   const auto tile_of = [&](TileCoord cluster_tile) {
-    return CtaTile<Config>(cluster_tile, params.grid, params.batch_count, rank_m, rank_n);
+    return CtaTile<Config>(cluster_tile, params, rank_m, rank_n);
   };
   // Where there is one tile for each cluster, everyone finds it alone, while the barriers are made.
   const cuda::std::uint32_t first_index =
