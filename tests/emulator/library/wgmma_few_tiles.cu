@@ -11,7 +11,9 @@ namespace hopper_gemm::library::wgmma {
 namespace {
 
 constexpr bool is_run(const Tile& tile) {
-  const bool shares_both = tile.cluster_m == 2 && tile.cluster_n == 2 && tile.block_n == 64;
+  const bool shares_both =
+      tile ==
+      Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 2, .cluster_n = 2, .consumers = 1};
   const bool shares_k = can_split(tile) && tile.consumers == 2 && tile.block_n == 128;
   return shares_both || shares_k;
 }
