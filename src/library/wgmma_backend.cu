@@ -269,13 +269,14 @@ class PreparedWgmma final : public PreparedGemm {
     }
     Params params = params_;
     params.epilogue = epilogue;
-    const bool may_store_twice = epilogue.beta == 0;
-    params.last_m0 = may_store_twice ? last_start(args.shape.m, choice_.tile.block_m) : kNoLastStart;
-    // What is stored or read at a time is aligned.
+    // What is loaded of MN-major rows, stored or read at a time is aligned.
     constexpr int kVectorElems = 8;
-    params.last_n0 = may_store_twice && args.shape.n % kVectorElems == 0
-                         ? last_start(args.shape.n, choice_.tile.block_n)
-                         : kNoLastStart;
+    const auto [m, n, k] = args.shape;
+    const bool may_store_twice = epilogue.beta == 0;
+    const bool may_end_with_m = args.a.major == OperandMajor::K || m % kVectorElems == 0;
+    const bool may_end_with_n = n % kVectorElems == 0;
+    params.last_m0 = may_store_twice && may_end_with_m ? last_start(m, choice_.tile.block_m) : kNoLastStart;
+    params.last_n0 = may_store_twice && may_end_with_n ? last_start(n, choice_.tile.block_n) : kNoLastStart;
 
     // Each attribute makes a launch take longer.
     std::array<cudaLaunchAttribute, 2> attributes{};
