@@ -182,10 +182,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         const TileCoord cluster_tile = tiles.at(index);
         const int block_n = tiles.block_n(index);
-        load_tile<Config>(smem, state, tensor_map_a,
-                          block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-                          tiles.first_row(cluster_tile), tiles.first_column(cluster_tile, cta_rank, block_n),
-                          block_n, params.num_k_blocks, cta_rank, is_leader, [] {});
+        load_tile<Config>(
+            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            params.num_k_blocks, cta_rank, is_leader, [] {});
       }
       smem.pipeline.producer_drain_uniform(state);
     }
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
          index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
       const TileCoord cluster_tile = tiles.at(index);
-      const int first_row = tiles.first_row(cluster_tile);
+      const int first_row = cluster_tile.m * Config::BLOCK_M;
       const int block_n = tiles.block_n(index);
       const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
       const bool is_first = index == first_index;

@@ -7,7 +7,6 @@
 
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/epilogue.cuh"
-#include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/host_device.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"
@@ -57,7 +56,6 @@ template <typename Config>
 struct TwoWidthTiles {
   TileGrid wide;
   TileGrid narrow;
-  GemmShape shape;
 
   HG_HOST_DEVICE cuda::std::uint32_t count() const { return wide.num_tiles() + narrow.num_tiles(); }
 
@@ -72,25 +70,11 @@ struct TwoWidthTiles {
                                     : supertile_order(index - wide.num_tiles(), narrow, Config::kBandM);
   }
 
-  /// Where a cluster's tile begins in D. The last ones end with D, for TMA takes long to fill in zeros: they and those
-  /// ahead of them store the same values twice.
-  __device__ __forceinline__ int first_row(TileCoord cluster_tile) const {
-    return ending_with(shape.m, cluster_tile.m * Config::BLOCK_M, Config::BLOCK_M);
-  }
-
-  /// The same of a CTA's tile of so many columns.
+  /// Where a CTA's tile of so many columns begins in D.
   __device__ __forceinline__ int first_column(TileCoord cluster_tile, int cta_rank, int block_n) const {
     const int first_narrow = wide.n * Config::kClusterN * Config::WIDE_N;
-    const int column = (block_n == Config::WIDE_N ? 0 : first_narrow) +
-                       (cluster_tile.n * Config::kClusterN + cta_rank) * block_n;
-    return ending_with(shape.n, column, block_n);
-  }
-
- private:
-  /// Where a tile begins that begins at `first` or, if it would end beyond so many rows or columns, ends with them.
-  static __device__ __forceinline__ int ending_with(int extent, int first, int block) {
-    const int last = extent - block;
-    return first <= last || last < 0 ? first : last;
+    return (block_n == Config::WIDE_N ? 0 : first_narrow) +
+           (cluster_tile.n * Config::kClusterN + cta_rank) * block_n;
   }
 };
 

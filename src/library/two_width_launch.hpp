@@ -28,7 +28,7 @@ struct TwoWidthLauncher {
                        float alpha, const ClusterPositions& positions, cudaStream_t stream) {
     const int rows = ceil_div(shape.m, Config::BLOCK_M);
     TwoWidthParams<Config> params;
-    params.tiles = {{rows, columns.wide_columns}, {rows, columns.narrow_columns}, shape};
+    params.tiles = {{rows, columns.wide_columns}, {rows, columns.narrow_columns}};
     // TMA fills in zeros beyond K.
     params.num_k_blocks = k_blocks_of_two_widths(Config::kTile, shape.k);
     params.alpha = alpha;

@@ -279,12 +279,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         // peer cannot be far, for they share stages.
         const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
-        load_tile<Config>(smem, state, tensor_map_a,
-                          block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-                          tiles.first_row(cluster_tile), tiles.first_column(cluster_tile, cta_rank, block_n),
-                          block_n, params.num_k_blocks, cta_rank, is_leader, [&] {
-                            if (keeps_pace) pace.advance();
-                          });
+        load_tile<Config>(
+            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            params.num_k_blocks, cta_rank, is_leader, [&] {
+              if (keeps_pace) pace.advance();
+            });
       }
       smem.pipeline.producer_drain_uniform(state);
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {
@@ -314,7 +314,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
       const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
       queue_state.advance();
-      const int first_row = tiles.first_row(cluster_tile) + consumer * Config::kConsumerM;
+      const int first_row = cluster_tile.m * Config::BLOCK_M + consumer * Config::kConsumerM;
       const int block_n = tiles.block_n(index);
       const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
       if (block_n == Config::WIDE_N) {
