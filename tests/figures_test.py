@@ -244,7 +244,7 @@ class FiguresTest(unittest.TestCase):
     def test_readme_of_the_records(self):
         """Each section: the runs that it is about."""
         hopper = self.of_ladder(profile.HOPPER)
-        library = self.of_files("library.csv", "library_again.csv")
+        library = self.of_files("library.csv", "library_again.csv", "library_few_rows.csv")
         for mean in self.means_of_suites():
             library.add("%", mean)
         known = {"": hopper, "How to read the profiles": hopper, "The ampere ladder": self.of_ladder(profile.AMPERE),
@@ -269,7 +269,7 @@ class FiguresTest(unittest.TestCase):
 
     def test_table_of_the_library(self):
         _, rows = self.table("The library")
-        self.assertEqual(len(rows), 6)
+        self.assertEqual(len(rows), 8)
         for file, mode, mean, common_mean, least in rows:
             with self.subTest(file, mode=mode):
                 percents = {f"{row['m']}x{row['n']}x{row['k']}": float(row["percent_of_cublas"])
