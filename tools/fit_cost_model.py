@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Fits the coefficients of the library's cost model (src/library/wgmma_choice.cpp) to measured times.
 
-usage: fit_cost_model.py [--steps N] [--seed N] CSV...
+usage: fit_cost_model.py [--steps N] [--seed N] [--whole] CSV...
   CSV  what `matmul tune best --suite library --suite long_k --csv` wrote: a row for each configuration at each shape.
-       Of a shape in several files the last one counts
+       Of a shape in several files the last one by date counts
+  --whole  leave out shapes with more than 64 rows or columns that are 8 more than a multiple of 16: tiles that reached
+           beyond D took longer until they ended with it (profiles/experiments.md, 27)
 
 Prints the coefficients, and for every shape which configuration the model takes, how much longer that runs than the best
 one that was measured, and how far the model's time is off. The model is that of estimate(): change both together. A
 random search from the coefficients of today, which makes the choices good first and the times right second; it says what
 it found, and what stands in the source is for a person to round and enter. The kernels with tiles of two widths have a
-model of their own, and are left out; what the two models share is held.
+model of their own, and are left out. Of what the two models share the rates are held, what an SM multiplies by the
+largest tiles too, since theirs are told beside it; launches, clusters and memory move both: look at the choices of large
+shapes, too.
 """
 
 import argparse
@@ -47,7 +51,8 @@ HELD = {"kL2BytesPerUs", "kSmBytesPerUs", "kSmLinesPerUs", "kSmFlopsPerUs", "kSt
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
 OF_TWO_WIDTHS = {"wgmma_256x192_s4_c1x2", "wgmma_128x192_s5_c1x2", "wgmma_128x176_s5_c1x2", "wgmma_128x144_s5_c1x2"}
 # What was measured once.
-GONE = {"wgmma_256x192_s3_c1x2", "wgmma_64x192_s6_c2x1"}
+GONE = {"wgmma_256x192_s3_c1x2", "wgmma_64x192_s6_c2x1", "wgmma_32x64_s4_c1x1_k8", "wgmma_32x64_s6_c1x1_k8",
+        "wgmma_32x64_s17_c1x1_k8"}
 # What an SM has for the CTAs that share it, and what one takes at least beside its stages.
 SHARED_BYTES = 228 * 1024
 RESERVED_BYTES = 2 * 1024
@@ -107,6 +112,7 @@ def active_clusters(size, *tile):
 def read_times(paths):
     """{(m, n, k): {configuration's name: microseconds}}, burst mode."""
     times = {}
+    dates = {}
     for path in paths:
         of_path = {}
         with open(path, newline="", encoding="utf-8") as file:
@@ -121,8 +127,16 @@ def read_times(paths):
                 if is_skinny(block_m, block_k) and shape[0] > MOST_SKINNY_TILES * block_m:
                     continue
                 of_path.setdefault(shape, {})[row["config"]] = float(row["time_median_us"])
-        times.update(of_path)
+                dates.setdefault(shape, {})[path] = row["date"]
+        for shape, of_shape in of_path.items():
+            if max(dates[shape], key=dates[shape].get) == path:
+                times[shape] = of_shape
     return times
+
+
+def has_whole_tiles(shape):
+    """See --whole."""
+    return all(extent <= WGMMA_M or extent % 16 != 8 for extent in shape[:2])
 
 
 def both(x, y):
@@ -258,9 +272,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("csv", nargs="+")
     arguments = parser.parse_args()
     times = read_times(arguments.csv)
+    if arguments.whole:
+        times = {shape: of_shape for shape, of_shape in times.items() if has_whole_tiles(shape)}
     if not times:
         parser.error("no row of version best with a configuration of the wgmma back end, in burst mode")
     model = fit(times, arguments.steps, arguments.seed)

@@ -28,8 +28,7 @@ static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
   return ceil_div(kMostBlocks, std::int64_t{slices}) * slices * kBlockK <= std::numeric_limits<int>::max();
 }));
 
-// Fitted as tools/fit_cost_model.py does it, to profiles/h200/library_tuning*.csv: of library_tuning_other_shapes.csv to
-// those whose last tiles are whole, since others took longer then (profiles/experiments.md, 27).
+// Fitted as `tools/fit_cost_model.py --whole` does it, to profiles/h200/library_tuning*.csv.
 constexpr double kLaunchUs = 1.3;                 // of a kernel that has nothing to do
 constexpr double kOverlapUs = 0.28;               // of that, where the kernel before it still runs
 constexpr double kFillUs = 0.08;                  // until the first loads arrive

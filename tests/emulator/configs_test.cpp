@@ -116,7 +116,7 @@ TEST(Configs, OfTheLibraryAreThoseThatItRanksFirst) {
   EmulatedGemm gemm({{.shape = {200, 264, 200}}});
   configure({.seed = 1, .sms = 4});
   const std::vector<std::string> configs = best.tuning->configs(gemm.args());
-  ASSERT_EQ(configs.size(), 16U);
+  ASSERT_EQ(configs.size(), 24U);
   KernelChoice choice;
   const Status chosen = best.choose(gemm.args(), &choice);
   ASSERT_TRUE(chosen.ok()) << chosen.message();

@@ -109,8 +109,8 @@ LibraryProblem general(GemmShape shape, int number) {
   return problem;
 }
 
-/// Each tile by all layouts, plain and general; clusters that reach below and beside D, more blocks of K than stages;
-/// tiles that follow each other in a cluster, and one for each.
+/// Each tile by all layouts, plain and general; clusters that reach below and beside D, and such that end with it; more
+/// blocks of K than stages; tiles that follow each other in a cluster, and one for each.
 std::vector<Case> cases_of_tiles() {
   std::vector<Case> cases;
   int number = 0;
@@ -124,6 +124,11 @@ std::vector<Case> cases_of_tiles() {
       const int clusters = number % 2 == 0 ? 2 : 4;
       cases.push_back({choice, plain(shape, number), clusters * cluster_size(choice)});
       cases.push_back({choice, general(shape, number), (6 - clusters) * cluster_size(choice)});
+      if (layout != number / 4 % 4) continue;
+      LibraryProblem ending = general({shape.m + 3, shape.n + 5, 75}, number);
+      ending.beta = 0;
+      ending.batch_count = 1 + number % 3 % 2;
+      cases.push_back({choice, ending, clusters * cluster_size(choice)});
     }
   }
   return cases;
@@ -229,7 +234,8 @@ std::vector<Case> cases_of_splits() {
     for (const bool is_plain : {true, false}) {
       ++number;
       const int k_blocks = number % 3 == 0 ? ctas : ctas * 2 + number % ctas;
-      const GemmShape shape = {number % 4 < 2 ? tile.block_m + 21 : 37, tile.block_n - 29,
+      const GemmShape shape = {number % 4 < 2 ? tile.block_m + 21 : 37,
+                               number % 5 < 2 ? tile.block_n + 8 : tile.block_n - 29,
                                k_blocks * tile.block_k - number % 2 * 51};
       const LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
       cases.push_back({choice, problem, 2 * cluster_size(choice)});

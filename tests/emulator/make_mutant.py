@@ -533,6 +533,7 @@ MUTANTS = {
     "library_split_forgets_the_longer_parts": (LIBRARY, [
         (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
          "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
+    "library_last_tile_ends_early": (LIBRARY, [(WGMMA_GEMM, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
     "library_slices_of_the_same_k": (LIBRARY, [
         (WGMMA_GEMM, "first_of_k_slice + first_k_block", "0 * first_of_k_slice + first_k_block")]),
     "library_slices_of_other_batches": (LIBRARY, [

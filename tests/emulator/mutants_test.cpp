@@ -276,8 +276,8 @@ constexpr char kSumsOverStages[] =
     "an st.async overwrites shared memory at .* that a( TMA copy is still filling| TMA copy has filled, and "
     "the thread has not waited|n unfinished wgmma may still read| wgmma of warpgroup .* has read, and no "
     "barrier after wgmma.wait_group)|TMA overwrites shared memory at .* that (an st.async of .* (is still "
-    "filling|has filled, and the thread has not waited for its mbarrier)|.*sums of other CTAs.* wrote without "
-    "fence.proxy.async)";
+    "filling|has filled, and the thread has not waited for its mbarrier)|.*sums of other CTAs.* wrote "
+    "without fence.proxy.async)";
 constexpr char kSumsInEachOthersPlace[] =
     "an st.async overwrites shared memory at .* that an st.async of .* (is still filling|has filled, and the "
     "thread has not waited for its mbarrier)";
@@ -306,6 +306,7 @@ const Mutant kLibraryMutants[] = {
      {kSumsReadTooEarly, "ends, and not as many bytes have come as were announced"}},
     {"library_expects_too_many_sums", {"deadlock"}},
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
+    {"library_last_tile_ends_early", {kWrongSum}},
     {"library_slices_of_the_same_k", {kWrongSum}},
     {"library_slices_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
