@@ -11,9 +11,8 @@ Prints the coefficients, and for every shape which configuration the model takes
 one that was measured, and how far the model's time is off. The model is that of estimate(): change both together. A
 random search from the coefficients of today, which makes the choices good first and the times right second; it says what
 it found, and what stands in the source is for a person to round and enter. The kernels with tiles of two widths have a
-model of their own, and are left out. Of what the two models share the rates are held, what an SM multiplies by the
-largest tiles too, since theirs are told beside it; launches, clusters and memory move both: look at the choices of large
-shapes, too.
+model of their own, and are left out. Some coefficients are held; of the others launches, clusters and memory move both
+models: look at the choices of large shapes, too.
 """
 
 import argparse
@@ -46,7 +45,10 @@ START = {
     "slowness of one consumer": 1.08,
     "slowness of small tiles": 1.04,
 }
-HELD = {"kL2BytesPerUs", "kSmBytesPerUs", "kSmLinesPerUs", "kSmFlopsPerUs", "kStoreElemsPerUs"}
+# What no search changes: rates that the model of tiles of two widths has, too; and how much slower small tiles multiply,
+# of which small shapes say too little, so that large ones would get small tiles in clusters of 2x2.
+HELD = {"kL2BytesPerUs", "kSmBytesPerUs", "kSmLinesPerUs", "kSmFlopsPerUs", "kStoreElemsPerUs",
+        "slowness of small tiles"}
 # Clusters of so many CTAs that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
 ACTIVE_CLUSTERS = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
 OF_TWO_WIDTHS = {"wgmma_256x192_s4_c1x2", "wgmma_128x192_s5_c1x2", "wgmma_128x176_s5_c1x2", "wgmma_128x144_s5_c1x2"}
@@ -110,11 +112,9 @@ def active_clusters(size, *tile):
 
 
 def read_times(paths):
-    """{(m, n, k): {configuration's name: microseconds}}, burst mode."""
-    times = {}
-    dates = {}
+    """{(m, n, k): {configuration's name: microseconds}}, burst mode, of each shape's last run."""
+    runs = {}
     for path in paths:
-        of_path = {}
         with open(path, newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if row["version"] != "best" or row["mode"] != "burst" or not row["time_median_us"]:
@@ -126,12 +126,9 @@ def read_times(paths):
                 block_m, _, block_k, *_ = config
                 if is_skinny(block_m, block_k) and shape[0] > MOST_SKINNY_TILES * block_m:
                     continue
-                of_path.setdefault(shape, {})[row["config"]] = float(row["time_median_us"])
-                dates.setdefault(shape, {})[path] = row["date"]
-        for shape, of_shape in of_path.items():
-            if max(dates[shape], key=dates[shape].get) == path:
-                times[shape] = of_shape
-    return times
+                run = runs.setdefault(shape, {}).setdefault(row["date"], {})
+                run[row["config"]] = float(row["time_median_us"])
+    return {shape: of_shape[max(of_shape)] for shape, of_shape in runs.items()}
 
 
 def has_whole_tiles(shape):
