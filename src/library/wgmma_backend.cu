@@ -65,11 +65,14 @@ Status can_implement(const Problem& problem, const Device& device) {
 }
 
 const Instance& instance_of(const Tile& tile) {
-  const auto is_it = [&](const Instance& instance) { return instance.tile == tile; };
-  const auto large = std::find_if(kLargeInstances.begin(), kLargeInstances.end(), is_it);
-  return large != kLargeInstances.end()
-             ? *large
-             : *std::find_if(kSmallInstances.begin(), kSmallInstances.end(), is_it);
+  for (const std::span<const Instance> instances :
+       {std::span<const Instance>(kLargeInstances), std::span<const Instance>(kSmallInstances)}) {
+    for (const Instance& instance : instances) {
+      if (instance.tile == tile) return instance;
+    }
+  }
+  return *std::find_if(kPlainInstances.begin(), kPlainInstances.end(),
+                       [&](const Instance& instance) { return instance.tile == tile; });
 }
 
 /// Of a tile for which two_widths_of() has a value.
@@ -96,7 +99,7 @@ int active_clusters(const Device& device, const Choice& choice) {
     }
     if (is_skinny(choice.tile)) return skinny_gemm_clusters(choice.tile, choice.split, &clusters);
     const Instance& instance = instance_of(choice.tile);
-    return max_active_clusters(instance.general, cluster_size(choice), num_threads(choice.tile),
+    return max_active_clusters(instance.plain, cluster_size(choice), num_threads(choice.tile),
                                instance.smem_bytes, &clusters);
   };
   const Status status = ask();
@@ -168,11 +171,13 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
 class PreparedWgmma final : public PreparedGemm {
  public:
   /// overlaps: the kernel may start before the one before it ends. config: what was chosen, which may be of a
-  /// kernel that cannot compute the problem.
+  /// kernel that cannot compute the problem. rest: of the same problem, for launches whose beta is not 0; nullptr
+  /// unless the tile is_plain_only().
   PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
-                std::string config, std::string reason)
+                std::unique_ptr<const PreparedGemm> rest, std::string config, std::string reason)
       : choice_(choice),
         instance_(instance_of(choice_.tile)),
+        rest_(std::move(rest)),
         config_(std::move(config)),
         reason_(std::move(reason)),
         overlaps_(overlaps) {
@@ -238,6 +243,7 @@ class PreparedWgmma final : public PreparedGemm {
   }
 
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
+    if (rest_ != nullptr && args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
     if (choice_.slices == 1) return launch_kernel(args, args.epilogue, stream);
     const GemmShape shape = args.shape;
     GemmEpilogue sums;
@@ -295,6 +301,7 @@ class PreparedWgmma final : public PreparedGemm {
 
   Choice choice_;
   const Instance& instance_;
+  std::unique_ptr<const PreparedGemm> rest_;
   std::string config_;
   std::string reason_;
   bool overlaps_;
@@ -432,15 +439,17 @@ std::vector<std::string> configs() {
 
 /// By a tile of one width.
 Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
-                      const std::string& config, const std::string& reason,
-                      std::unique_ptr<const PreparedGemm>* prepared) {
+                      std::unique_ptr<const PreparedGemm> rest, const std::string& config,
+                      const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
   const Instance& instance = instance_of(choice.tile);
   for (const Kernel kernel : {instance.plain, instance.general}) {
+    if (kernel == nullptr) continue;
     HG_RETURN_IF_ERROR(load_kernel(kernel));
     HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
   }
   if (choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
-  auto made = std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, config, reason);
+  auto made =
+      std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, std::move(rest), config, reason);
   HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
   *prepared = std::move(made);
   return {};
@@ -480,8 +489,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   const Choice& choice = chosen->choice;
   const bool overlaps = problem.programmatic_dependent_launch && chosen->overlaps;
   const auto prepare_rest = [&](bool rest_overlaps, std::unique_ptr<const PreparedGemm>* rest) {
-    return prepare_choice(problem, device, {kTileForTheRest, 1}, rest_overlaps, name_of(choice), reason,
-                          rest);
+    return prepare_choice(problem, device, {kTileForTheRest, 1}, rest_overlaps, nullptr, name_of(choice),
+                          reason, rest);
   };
   if (!is_for_kernel_of(choice.tile, problem)) return prepare_rest(overlaps, prepared);
   const auto finish = [&](auto made) {
@@ -489,8 +498,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     *prepared = std::move(made);
     return Status();
   };
+  std::unique_ptr<const PreparedGemm> rest;
   if (two_widths_of(choice.tile).has_value()) {
-    std::unique_ptr<const PreparedGemm> rest;
     HG_RETURN_IF_ERROR(prepare_rest(false, &rest));
     HG_RETURN_IF_ERROR(two_width_kernel(choice.tile).load());
     return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
@@ -499,7 +508,9 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
     return finish(std::make_unique<PreparedSkinny>(problem, choice, overlaps, reason));
   }
-  return prepare_choice(problem, device, choice, overlaps, name_of(choice), reason, prepared);
+  if (is_plain_only(choice.tile)) HG_RETURN_IF_ERROR(prepare_rest(false, &rest));
+  return prepare_choice(problem, device, choice, overlaps, std::move(rest), name_of(choice), reason,
+                        prepared);
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {

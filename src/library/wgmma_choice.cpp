@@ -155,6 +155,7 @@ std::vector<Choice> all_choices() {
   std::vector<Choice> choices;
   append_choices(kLargeTiles, &choices);
   append_choices(kSmallTiles, &choices);
+  append_choices(kPlainTiles, &choices);
   for (const Tile& tile : kSkinnyTiles) {
     for (int split = 1; split <= max_split(tile); ++split) choices.push_back({tile, split});
   }
@@ -239,7 +240,7 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
            most_ctas <= std::numeric_limits<int>::max();
   }
   const std::optional<WideAndNarrow> tiles = two_widths_of(tile);
-  if (!tiles.has_value()) return true;
+  if (!tiles.has_value()) return !is_plain_only(tile) || (is_k_major && is_plain(problem));
   return has_room(tiles->wide_n) && is_k_major && is_plain(problem) && args.batch_count == 1 &&
          args.epilogue.output_type == args.input_type;
 }

@@ -21,12 +21,12 @@ using Kernel = void (*)(TensorMap, TensorMap, TensorMap, Params, ClusterPosition
 struct Instance {
   Tile tile;
   Kernel plain;
-  Kernel general;
+  Kernel general;          ///< nullptr where is_plain_only()
   std::size_t smem_bytes;  ///< of both
 };
 
 // Of two consumer warpgroups, whose tiles do the most products per byte, and of one, for few rows. As many stages as
-// fit. In two halves, which are compiled apart.
+// fit. In parts that are compiled apart.
 inline constexpr std::array kLargeTiles = {
     kTileForTheRest,
     Tile{.block_m = 256, .block_n = 128, .stages = 4, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
@@ -55,7 +55,21 @@ inline constexpr std::array kSmallTiles = {
     Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
 };
 
+// Of widths between those, where tiles of them leave SMs without work.
+inline constexpr std::array kPlainTiles = {
+    Tile{.block_m = 128, .block_n = 208, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
+    Tile{.block_m = 128, .block_n = 144, .stages = 5, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
+    Tile{.block_m = 128, .block_n = 112, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
+    Tile{.block_m = 128, .block_n = 96, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
+    Tile{.block_m = 128, .block_n = 80, .stages = 7, .cluster_m = 2, .cluster_n = 2, .consumers = 2},
+    Tile{.block_m = 64, .block_n = 176, .stages = 7, .cluster_m = 2, .cluster_n = 2, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 160, .stages = 7, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 96, .stages = 10, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
+    Tile{.block_m = 64, .block_n = 80, .stages = 10, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
+};
+
 extern const std::array<Instance, kLargeTiles.size()> kLargeInstances;
 extern const std::array<Instance, kSmallTiles.size()> kSmallInstances;
+extern const std::array<Instance, kPlainTiles.size()> kPlainInstances;
 
 }  // namespace hopper_gemm::library::wgmma

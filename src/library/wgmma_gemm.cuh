@@ -48,10 +48,46 @@
 
 namespace hopper_gemm::library::wgmma {
 
+enum class TileOrder { Columns, Hilbert };
+
+/// What of a launch is no tensor map.
+struct Params {
+  GemmShape shape;
+  int batch_count;
+  // The last clusters may reach below or beside D: the CTA multiplies all the same, since its peer needs its part of
+  // what they share.
+  TileGrid grid;  ///< of cluster tiles, of one batch
+  /// Where a tile begins at most: the last ones end with D, for TMA takes long to fill in zeros. They and those ahead of
+  /// them store the same values twice, which only those that read no C may do.
+  int last_m0;
+  int last_n0;
+  cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
+  OperandMajor a_major;
+  OperandMajor b_major;
+  bool a_is_batched;  ///< or all batches share one
+  bool b_is_batched;
+  bool is_fp16;
+  bool stores_by_tma;
+  TileOrder order;
+  int split;           ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int k_blocks;        ///< of 64, of each of these
+  int longer_parts;    ///< how many of these have one more
+  int k_slices;        ///< a matrix of sums each, which are batches to batch_count and num_tiles
+  int slice_k_blocks;  ///< from the start of one K slice to that of the next
+  int used_stages;     ///< the others need no barriers
+  int a_lines;         ///< of a stage that TMA brings, loaded_lines()
+  int b_lines;
+  /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
+  int prefetched_k_blocks;
+  GemmEpilogue epilogue;
+};
+
 template <Tile kTile, EpilogueKind kEpilogueKind>
 struct Config {
   static_assert(fault_of(kTile) == nullptr);
   static constexpr bool kIsPlain = kEpilogueKind == EpilogueKind::Plain;
+  static_assert(kIsPlain || !is_plain_only(kTile));
+  static constexpr bool kIsKMajor = is_plain_only(kTile);
   static constexpr int BLOCK_M = kTile.block_m;
   static constexpr int BLOCK_N = kTile.block_n;
   static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
@@ -83,6 +119,14 @@ struct Config {
   static constexpr int kConsumerRegisters = 232;
   static_assert(!kMovesRegisters || kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                                         (1 + kNumConsumers) * (kRegistersPerSm / kNumThreads / 8 * 8));
+
+  static __device__ __forceinline__ OperandMajor a_major(const Params& params) {
+    return kIsKMajor ? OperandMajor::K : params.a_major;
+  }
+  static __device__ __forceinline__ OperandMajor b_major(const Params& params) {
+    return kIsKMajor ? OperandMajor::K : params.b_major;
+  }
+
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer's warp read it
   using Pipeline =
       hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
@@ -108,40 +152,6 @@ struct alignas(1024) SharedStorage {
 
 // A named barrier.
 inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
-
-enum class TileOrder { Columns, Hilbert };
-
-/// What of a launch is no tensor map.
-struct Params {
-  GemmShape shape;
-  int batch_count;
-  // The last clusters may reach below or beside D: the CTA multiplies all the same, since its peer needs its part of
-  // what they share.
-  TileGrid grid;                  ///< of cluster tiles, of one batch
-  /// Where a tile begins at most: the last ones end with D, for TMA takes long to fill in zeros. They and those ahead of
-  /// them store the same values twice, which only those that read no C may do.
-  int last_m0;
-  int last_n0;
-  cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
-  OperandMajor a_major;
-  OperandMajor b_major;
-  bool a_is_batched;  ///< or all batches share one
-  bool b_is_batched;
-  bool is_fp16;
-  bool stores_by_tma;
-  TileOrder order;
-  int split;           ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
-  int k_blocks;        ///< of 64, of each of these
-  int longer_parts;    ///< how many of these have one more
-  int k_slices;        ///< a matrix of sums each, which are batches to batch_count and num_tiles
-  int slice_k_blocks;  ///< from the start of one K slice to that of the next
-  int used_stages;     ///< the others need no barriers
-  int a_lines;         ///< of a stage that TMA brings, loaded_lines()
-  int b_lines;
-  /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
-  int prefetched_k_blocks;
-  GemmEpilogue epilogue;
-};
 
 /// A CTA's tile: the cluster's, and the CTA's place in it.
 template <typename Config>
@@ -292,16 +302,18 @@ __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsume
                                                  const Params& params, int num_k_blocks, int consumer,
                                                  int thread) {
   using ptx::Major;
-  const bool a_is_k_major = params.a_major == OperandMajor::K;
-  const bool b_is_k_major = params.b_major == OperandMajor::K;
+  const bool a_is_k_major = Config::a_major(params) == OperandMajor::K;
+  const bool b_is_k_major = Config::b_major(params) == OperandMajor::K;
   if (a_is_k_major && b_is_k_major) {
     multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
-  } else if (a_is_k_major) {
-    multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
-  } else if (b_is_k_major) {
-    multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
-  } else {
-    multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else if constexpr (!Config::kIsKMajor) {
+    if (a_is_k_major) {
+      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+    } else if (b_is_k_major) {
+      multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+    } else {
+      multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+    }
   }
 }
 
@@ -367,7 +379,10 @@ __device__ __forceinline__ void store_plain(
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
-    for (int column = 0; column < Config::BLOCK_N; column += Config::kStoreN) {
+    for (int piece = 0; piece < ceil_div(Config::BLOCK_N, Config::kStoreN); ++piece) {
+      // The last piece ends with the tile, and stores once more what it shares with the one before it.
+      const int left = Config::BLOCK_N - Config::kStoreN;
+      const int column = piece * Config::kStoreN < left ? piece * Config::kStoreN : left;
       float values[Config::kStoreN / 2];
 #pragma unroll
       for (int e = 0; e < Config::kStoreN / 2; ++e) values[e] = accum[block][column / 2 + e];
@@ -705,11 +720,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                 smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
             const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
             load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
-                                                             params.a_major, tile.m0, k, batch_a, rank_n,
-                                                             sharers_of_a, bar);
+                                                             Config::a_major(params), tile.m0, k, batch_a,
+                                                             rank_n, sharers_of_a, bar);
             load_operand<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[state.stage]), &tensor_map_b,
-                                                             params.b_major, tile.n0, k, batch_b, rank_m,
-                                                             sharers_of_b, bar);
+                                                             Config::b_major(params), tile.n0, k, batch_b,
+                                                             rank_m, sharers_of_b, bar);
           }
           state.advance();
         }

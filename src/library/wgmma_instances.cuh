@@ -13,9 +13,14 @@ namespace hopper_gemm::library::wgmma {
 template <Tile kTile>
 constexpr Instance instance_of() {
   using Plain = Config<kTile, EpilogueKind::Plain>;
-  using General = Config<kTile, EpilogueKind::General>;
-  static_assert(sizeof(SharedStorage<Plain>) == sizeof(SharedStorage<General>));
-  return {kTile, gemm_kernel<Plain>, gemm_kernel<General>, sizeof(SharedStorage<Plain>)};
+  constexpr std::size_t kSmemBytes = sizeof(SharedStorage<Plain>);
+  if constexpr (is_plain_only(kTile)) {
+    return {kTile, gemm_kernel<Plain>, nullptr, kSmemBytes};
+  } else {
+    using General = Config<kTile, EpilogueKind::General>;
+    static_assert(sizeof(SharedStorage<General>) == kSmemBytes);
+    return {kTile, gemm_kernel<Plain>, gemm_kernel<General>, kSmemBytes};
+  }
 }
 
 template <const auto& kTiles>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hopper_gemm/ceil_div.hpp"
 #include "hopper_gemm/host_device.hpp"
 
 namespace hopper_gemm::library::wgmma {
@@ -10,7 +11,7 @@ inline constexpr int kBlockK = 64;
 /// A compiled configuration: what one CTA computes, and how CTAs share what they load.
 struct Tile {
   int block_m;  ///< rows of D: 64 or 128 for each consumer warpgroup, or of the skinny kernel 64 or fewer
-  int block_n;  ///< columns of D: of the wgmma kernel 64 to 256 in multiples of 64, of others in multiples of 8
+  int block_n;  ///< columns of D: of the wgmma kernel 64 to 256 in multiples of 16, of others in multiples of 8
   int stages;             ///< of block_k elements along K
   int cluster_m;          ///< CTAs one above the other, which share B
   int cluster_n;          ///< CTAs side by side, which share A
@@ -51,7 +52,7 @@ inline constexpr int kMostSkinnyTiles = 2;
 /// Lines of B that a stage has room for: as many as wgmma reads, of which the skinny kernel may use a part.
 HG_HOST_DEVICE constexpr int stage_lines_n(const Tile& tile) {
   constexpr int kWgmmaM = 64;
-  return is_skinny(tile) ? (tile.block_n + kWgmmaM - 1) / kWgmmaM * kWgmmaM : tile.block_n;
+  return is_skinny(tile) ? ceil_div(tile.block_n, kWgmmaM) * kWgmmaM : tile.block_n;
 }
 
 HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) {
@@ -63,6 +64,12 @@ HG_HOST_DEVICE constexpr int stage_bytes(const Tile& tile) {
 HG_HOST_DEVICE constexpr bool shares_an_sm(const Tile& tile) {
   constexpr int kHalf = 113 * 1024;
   return tile.stages * stage_bytes(tile) <= kHalf;
+}
+
+/// Whether the wgmma kernel is compiled for plain epilogues and K-major operands alone: what else it can do takes
+/// columns in whole spans of the swizzle.
+HG_HOST_DEVICE constexpr bool is_plain_only(const Tile& tile) {
+  return !is_skinny(tile) && tile.block_n % kBlockK != 0;
 }
 
 /// Consumers and the warpgroup of the producer, or its warp.
@@ -78,7 +85,8 @@ HG_HOST_DEVICE constexpr int buffer_bytes(const Tile& tile) {
 /// Whether the CTAs of a cluster may share a tile's K. They then share no loads; and adding up takes registers that the
 /// larger tiles of two consumers have not.
 HG_HOST_DEVICE constexpr bool can_split(const Tile& tile) {
-  return cluster_size(tile) == 1 && (tile.consumers == 1 || tile.block_m * tile.block_n <= 128 * 128);
+  return cluster_size(tile) == 1 && !is_plain_only(tile) &&
+         (tile.consumers == 1 || tile.block_m * tile.block_n <= 128 * 128);
 }
 
 /// Rows and columns of D that a warp of the skinny kernel sends, adds up and stores at a time.
@@ -88,7 +96,7 @@ inline constexpr int kSkinnyPiece = 16;
 HG_HOST_DEVICE constexpr int most_peers_pieces(int pieces, int max_split) {
   int most = 0;
   for (int split = 2; split <= max_split; ++split) {
-    const int sent = (pieces + split - 1) / split * (split - 1);
+    const int sent = ceil_div(pieces, split) * (split - 1);
     if (sent > most) most = sent;
   }
   return most;
@@ -117,8 +125,8 @@ HG_HOST_DEVICE constexpr const char* fault_of(const Tile& tile) {
   if (tile.block_m % tile.consumers != 0 || (consumer_m != 64 && consumer_m != 128)) {
     return "a consumer warpgroup has 64 or 128 rows";
   }
-  if (tile.block_n < 64 || tile.block_n > 256 || tile.block_n % 64 != 0) {
-    return "block_n is a multiple of 64 up to 256: swizzled rows of 128 bytes";
+  if (tile.block_n < 64 || tile.block_n > 256 || tile.block_n % 16 != 0) {
+    return "block_n is a multiple of 16 from 64 to 256";
   }
   if (consumer_m * tile.block_n > 64 * 256) return "a consumer's tile takes more registers than 64x256 does";
   if (tile.cluster_m < 1 || tile.cluster_n < 1 || cluster_size(tile) > 4) {

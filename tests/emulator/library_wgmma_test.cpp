@@ -34,6 +34,7 @@ using library::wgmma_backend;
 using library::wgmma::all_choices;
 using library::wgmma::Choice;
 using library::wgmma::cluster_size;
+using library::wgmma::is_plain_only;
 using library::wgmma::is_skinny;
 using library::wgmma::name_of;
 using library::wgmma::Tile;
@@ -109,14 +110,19 @@ LibraryProblem general(GemmShape shape, int number) {
   return problem;
 }
 
+/// Of the wgmma kernel.
+bool is_for_plain_alone(const Tile& tile) {
+  return is_plain_only(tile) && !library::two_widths_of(tile).has_value();
+}
+
 /// Each tile by all layouts, plain and general; clusters that reach below and beside D, and such that end with it; more
 /// blocks of K than stages; tiles that follow each other in a cluster, and one for each.
 std::vector<Case> cases_of_tiles() {
   std::vector<Case> cases;
   int number = 0;
   for (const Choice& choice : all_choices()) {
-    if (choice.split != 1) continue;
     const Tile& tile = choice.tile;
+    if (choice.split != 1 || is_for_plain_alone(tile)) continue;
     for (int layout = 0; layout < 4; ++layout) {
       ++number;
       const int k = layout == number / 4 % 4 ? tile.stages * tile.block_k + 75 : 75;
@@ -130,6 +136,37 @@ std::vector<Case> cases_of_tiles() {
       ending.batch_count = 1 + number % 3 % 2;
       cases.push_back({choice, ending, clusters * cluster_size(choice)});
     }
+  }
+  return cases;
+}
+
+/// What tiles that are compiled for plain epilogues alone compute, each by all ways to end with D or beyond it, in
+/// batches and several for each cluster, and with more blocks of K than stages; a beta that is there at times.
+std::vector<Case> cases_of_plain_tiles() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const Choice& choice : all_choices()) {
+    const Tile& tile = choice.tile;
+    if (!is_for_plain_alone(tile)) continue;
+    const int m = tile.block_m * tile.cluster_m;
+    const int n = tile.block_n * tile.cluster_n;
+    for (const GemmShape& shape :
+         {GemmShape{m + 5, n + 8, 75}, GemmShape{tile.block_m, tile.block_n, 128},
+          GemmShape{tile.block_m - 3, tile.block_n - 8, 8},
+          GemmShape{m + tile.block_m, n + 24, (tile.stages + 1) * tile.block_k + 11}}) {
+      ++number;
+      LibraryProblem problem = plain(shape, number);
+      problem.major_a = problem.major_b = OperandMajor::K;
+      cases.push_back({choice, problem, (2 + number % 2) * cluster_size(choice)});
+      problem.batch_count = 2;
+      problem.b.shared = number % 2 == 1;
+      cases.push_back({choice, problem, 3 * cluster_size(choice)});
+      problem.beta = -2;
+      if (number % 4 == 0) cases.push_back({choice, problem, 4 * cluster_size(choice)});
+    }
+    LibraryProblem along_n{.shape = {m + 5, n + 8, 75}, .major_b = OperandMajor::MN};
+    cases.push_back({choice, along_n, 2 * cluster_size(choice)});
+    cases.push_back({choice, general({m + 5, n + 3, 75}, number), 2 * cluster_size(choice)});
   }
   return cases;
 }
@@ -339,6 +376,8 @@ std::string name_of_param(const testing::TestParamInfo<Case>& param) {
 
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_tiles()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(FewRows, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_few_rows()),
+                         name_of_param);
+INSTANTIATE_TEST_SUITE_P(PlainTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_plain_tiles()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_two_widths()),
                          name_of_param);

@@ -37,5 +37,6 @@ constexpr auto instances_that_are_run() {
 
 const std::array<Instance, kLargeTiles.size()> kLargeInstances = instances_that_are_run<kLargeTiles>();
 const std::array<Instance, kSmallTiles.size()> kSmallInstances = instances_that_are_run<kSmallTiles>();
+const std::array<Instance, kPlainTiles.size()> kPlainInstances = instances_that_are_run<kPlainTiles>();
 
 }  // namespace hopper_gemm::library::wgmma
