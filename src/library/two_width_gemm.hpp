@@ -17,7 +17,7 @@
 #include "library/wgmma_tile.hpp"
 
 // The kernels with tiles of two widths, so that waves of them are full: D = alpha · A·B with fp32 accumulation, A and B
-// K-major, all of one 16-bit type. sm_90. What else is asked of their configurations is computed by kTileForTheRest.
+// K-major, all of one 16-bit type. sm_90. What else is asked of their configurations is computed by others.
 
 namespace hopper_gemm::library {
 

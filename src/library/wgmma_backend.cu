@@ -172,7 +172,7 @@ class PreparedWgmma final : public PreparedGemm {
  public:
   /// overlaps: the kernel may start before the one before it ends. config: what was chosen, which may be of a
   /// kernel that cannot compute the problem. rest: of the same problem, for launches whose beta is not 0; nullptr
-  /// unless the tile is_plain_only().
+  /// where the tile is_for_any_beta().
   PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
                 std::unique_ptr<const PreparedGemm> rest, std::string config, std::string reason)
       : choice_(choice),
@@ -215,6 +215,12 @@ class PreparedWgmma final : public PreparedGemm {
         has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
     params_.a_lines = loaded_lines(args.a, shape.m, tile.block_m, tile.cluster_n);
     params_.b_lines = loaded_lines(args.b, shape.n, tile.block_n, tile.cluster_m);
+    // What is loaded of MN-major rows, stored or read at a time is aligned.
+    constexpr int kVectorElems = 8;
+    const bool may_end_with_m = args.a.major == OperandMajor::K || shape.m % kVectorElems == 0;
+    const bool may_end_with_n = shape.n % kVectorElems == 0;
+    params_.last_m0 = may_end_with_m ? last_start(shape.m, tile.block_m) : kNoLastStart;
+    params_.last_n0 = may_end_with_n ? last_start(shape.n, tile.block_n) : kNoLastStart;
     params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_stages(args, choice_) : 0;
     params_.k_slices = choice_.slices;
     params_.slice_k_blocks = k_blocks;
@@ -275,14 +281,7 @@ class PreparedWgmma final : public PreparedGemm {
     }
     Params params = params_;
     params.epilogue = epilogue;
-    // What is loaded of MN-major rows, stored or read at a time is aligned.
-    constexpr int kVectorElems = 8;
-    const auto [m, n, k] = args.shape;
-    const bool may_store_twice = epilogue.beta == 0;
-    const bool may_end_with_m = args.a.major == OperandMajor::K || m % kVectorElems == 0;
-    const bool may_end_with_n = n % kVectorElems == 0;
-    params.last_m0 = may_store_twice && may_end_with_m ? last_start(m, choice_.tile.block_m) : kNoLastStart;
-    params.last_n0 = may_store_twice && may_end_with_n ? last_start(n, choice_.tile.block_n) : kNoLastStart;
+    if (epilogue.beta != 0) params.last_m0 = params.last_n0 = kNoLastStart;
 
     // Each attribute makes a launch take longer.
     std::array<cudaLaunchAttribute, 2> attributes{};
@@ -311,7 +310,7 @@ class PreparedWgmma final : public PreparedGemm {
   TensorMap tensor_map_a_{};
   TensorMap tensor_map_b_{};
   TensorMap tensor_map_d_{};  // unused unless TMA stores D
-  Params params_{};
+  Params params_{};           // where beta is 0
   ClusterPositions positions_{};
 };
 
@@ -335,9 +334,10 @@ Status encode_stages(const char* name, const OperandArgs& operand, const KernelA
 /// The skinny kernel, where is_for_kernel_of() is true.
 class PreparedSkinny final : public PreparedGemm {
  public:
-  PreparedSkinny(const Problem& problem, const Choice& choice, bool overlaps, std::string reason)
+  PreparedSkinny(const Problem& problem, const Choice& choice, bool overlaps, std::string config,
+                 std::string reason)
       : choice_(choice),
-        config_(name_of(choice)),
+        config_(std::move(config)),
         reason_(std::move(reason)),
         overlaps_(overlaps),
         is_plain_(is_plain(problem) && problem.args.epilogue.output_type == problem.args.input_type) {}
@@ -437,22 +437,34 @@ std::vector<std::string> configs() {
   return names;
 }
 
-/// By a tile of one width.
+/// By the kernel that the choice's tile is of, where is_for_kernel_of() is true. rest, config: as PreparedWgmma and
+/// PreparedTwoWidths take them.
 Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
                       std::unique_ptr<const PreparedGemm> rest, const std::string& config,
                       const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
-  const Instance& instance = instance_of(choice.tile);
+  const auto finish = [&](auto made) {
+    HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
+    *prepared = std::move(made);
+    return Status();
+  };
+  const Tile& tile = choice.tile;
+  if (two_widths_of(tile).has_value()) {
+    HG_RETURN_IF_ERROR(two_width_kernel(tile).load());
+    return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
+  }
+  if (is_skinny(tile)) {
+    HG_RETURN_IF_ERROR(load_skinny_gemm(tile));
+    return finish(std::make_unique<PreparedSkinny>(problem, choice, overlaps, config, reason));
+  }
+  const Instance& instance = instance_of(tile);
   for (const Kernel kernel : {instance.plain, instance.general}) {
     if (kernel == nullptr) continue;
     HG_RETURN_IF_ERROR(load_kernel(kernel));
     HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
   }
   if (choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
-  auto made =
-      std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, std::move(rest), config, reason);
-  HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
-  *prepared = std::move(made);
-  return {};
+  return finish(
+      std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, std::move(rest), config, reason));
 }
 
 Status prepare(const Problem& problem, const Device& device, const std::string& config,
@@ -462,6 +474,10 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     return std::find_if(estimates.begin(), estimates.end(),
                         [&](const Estimate& estimate) { return name_of(estimate.choice) == name; });
   };
+  // What kernels of fewer operations leave. Slices would need a workspace that the plan does not speak of.
+  const auto general = std::find_if(estimates.begin(), estimates.end(), [&](const Estimate& estimate) {
+    return is_for_any_beta(estimate.choice.tile) && estimate.choice.slices == 1;
+  });
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
   if (!config.empty()) {
@@ -471,14 +487,19 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     if (asked == choices.end()) return invalid_argument("there is no configuration " + config);
     const std::string fault = fault_of(problem, *asked);
     if (!fault.empty()) return unsupported(config + ": " + fault);
-    chosen = find(config);
-    reason = "asked for";
+    if (active_clusters(device, *asked) == 0) {
+      return unsupported(config + ": the GPU runs no cluster of so many CTAs");
+    }
+    const bool serves = is_for_kernel_of(asked->tile, problem);
+    chosen = serves ? find(config) : general;
+    reason =
+        serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
   } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
     chosen = tuned;
     reason = "measured as fast for this shape on an H200";
   }
-  if (chosen == estimates.end()) {
-    return unsupported((config.empty() ? "wgmma" : config) + ": the GPU runs no cluster of so many CTAs");
+  if (chosen == estimates.end() || general == estimates.end()) {
+    return unsupported("wgmma: the GPU has no room for a CTA");
   }
   constexpr std::ptrdiff_t kOthers = 3;
   reason += "; estimates:\n  " + text_of(*chosen);
@@ -486,38 +507,23 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
        ++other) {
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
-  const Choice& choice = chosen->choice;
-  const bool overlaps = problem.programmatic_dependent_launch && chosen->overlaps;
-  const auto prepare_rest = [&](bool rest_overlaps, std::unique_ptr<const PreparedGemm>* rest) {
-    return prepare_choice(problem, device, {kTileForTheRest, 1}, rest_overlaps, nullptr, name_of(choice),
-                          reason, rest);
-  };
-  if (!is_for_kernel_of(choice.tile, problem)) return prepare_rest(overlaps, prepared);
-  const auto finish = [&](auto made) {
-    HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
-    *prepared = std::move(made);
-    return Status();
+  const bool has_rest = !is_for_any_beta(chosen->choice.tile);
+  if (has_rest) reason += "\nwhere beta is not 0:\n  " + text_of(*general);
+  const std::string name = config.empty() ? name_of(chosen->choice) : config;
+  const auto prepare_by = [&](const Estimate& estimate, std::unique_ptr<const PreparedGemm> rest,
+                              std::unique_ptr<const PreparedGemm>* made) {
+    const bool overlaps = problem.programmatic_dependent_launch && estimate.overlaps;
+    return prepare_choice(problem, device, estimate.choice, overlaps, std::move(rest), name, reason, made);
   };
   std::unique_ptr<const PreparedGemm> rest;
-  if (two_widths_of(choice.tile).has_value()) {
-    HG_RETURN_IF_ERROR(prepare_rest(false, &rest));
-    HG_RETURN_IF_ERROR(two_width_kernel(choice.tile).load());
-    return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
-  }
-  if (is_skinny(choice.tile)) {
-    HG_RETURN_IF_ERROR(load_skinny_gemm(choice.tile));
-    return finish(std::make_unique<PreparedSkinny>(problem, choice, overlaps, reason));
-  }
-  if (is_plain_only(choice.tile)) HG_RETURN_IF_ERROR(prepare_rest(false, &rest));
-  return prepare_choice(problem, device, choice, overlaps, std::move(rest), name_of(choice), reason,
-                        prepared);
+  if (has_rest) HG_RETURN_IF_ERROR(prepare_by(*general, nullptr, &rest));
+  return prepare_by(*chosen, std::move(rest), prepared);
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
   std::vector<std::string> names;
   for (const Estimate& estimate : ranked(problem, active_clusters_of(device))) {
-    // Others would be measured as the tile for the rest over and over.
-    if (is_for_kernel_of(estimate.choice.tile, problem)) names.push_back(name_of(estimate.choice));
+    names.push_back(name_of(estimate.choice));
   }
   return names;
 }

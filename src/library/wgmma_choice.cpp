@@ -245,6 +245,8 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
          args.epilogue.output_type == args.input_type;
 }
 
+bool is_for_any_beta(const Tile& tile) { return !is_plain_only(tile) && !two_widths_of(tile).has_value(); }
+
 std::string fault_of(const Problem& problem, const Choice& choice) {
   const KernelArgs& args = problem.args;
   const int block_k = choice.tile.block_k;
@@ -356,25 +358,19 @@ Estimate estimate_of_two_widths(const KernelArgs& args, const Choice& choice, co
           .waves = static_cast<int>(waves)};
 }
 
-Estimate estimate_of(const Problem& problem, const Choice& choice, const ActiveClusters& active_clusters) {
-  const KernelArgs& args = problem.args;
-  if (is_for_kernel_of(choice.tile, problem)) {
-    const std::optional<WideAndNarrow> tiles = two_widths_of(choice.tile);
-    if (!tiles.has_value()) return estimate(args, choice, active_clusters);
-    return estimate_of_two_widths(args, choice, *tiles, active_clusters);
-  }
-  Estimate of_the_rest = estimate(args, {kTileForTheRest, 1}, active_clusters);
-  of_the_rest.choice = choice;
-  return of_the_rest;
-}
-
 }  // namespace
 
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters) {
   std::vector<Estimate> estimates;
   for (const Choice& choice : all_choices()) {
-    if (!fault_of(problem, choice).empty() || active_clusters(choice) == 0) continue;
-    estimates.push_back(estimate_of(problem, choice, active_clusters));
+    if (!is_for_kernel_of(choice.tile, problem) || !fault_of(problem, choice).empty() ||
+        active_clusters(choice) == 0) {
+      continue;
+    }
+    const std::optional<WideAndNarrow> tiles = two_widths_of(choice.tile);
+    estimates.push_back(tiles.has_value()
+                            ? estimate_of_two_widths(problem.args, choice, *tiles, active_clusters)
+                            : estimate(problem.args, choice, active_clusters));
   }
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });

@@ -56,9 +56,11 @@ bool can_store_by_tma(const Problem& problem);
 /// Whether EpilogueKind::Plain is all that the problem needs where beta is 0.
 bool is_plain(const Problem& problem);
 
-/// Whether the kernel that the tile is of can compute the problem: where beta is 0, if the tile has two widths. What it
-/// cannot is left to kTileForTheRest.
+/// Whether the kernel that the tile is of can compute the problem: where beta is 0, unless the tile is_for_any_beta().
 bool is_for_kernel_of(const Tile& tile, const Problem& problem);
+
+/// Whether that kernel can read C, too. What it cannot is left to one that can.
+bool is_for_any_beta(const Tile& tile);
 
 /// How long the problem should take by `choice`, whose tile has one width.
 Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters);
@@ -85,7 +87,7 @@ int slice_k_blocks(const KernelArgs& args, const Choice& choice);
 std::size_t workspace_bytes(const KernelArgs& args, const Choice& choice);
 std::int64_t sums_ld(GemmShape shape);
 
-/// All choices that the problem allows, the fastest first.
+/// All choices whose kernel computes the problem, the fastest first.
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters);
 
 }  // namespace hopper_gemm::library::wgmma

@@ -28,7 +28,7 @@ struct Instance {
 // Of two consumer warpgroups, whose tiles do the most products per byte, and of one, for few rows. As many stages as
 // fit. In parts that are compiled apart.
 inline constexpr std::array kLargeTiles = {
-    kTileForTheRest,
+    Tile{.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
     Tile{.block_m = 256, .block_n = 128, .stages = 4, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
     Tile{.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
     Tile{.block_m = 256, .block_n = 128, .stages = 4, .cluster_m = 1, .cluster_n = 1, .consumers = 2},

@@ -24,10 +24,6 @@ struct Tile {
 /// The most CTAs that share a tile's K: the largest cluster that every sm_90 GPU runs.
 inline constexpr int kMaxSplit = 8;
 
-/// The one for what kernels of fewer operations leave.
-inline constexpr Tile kTileForTheRest = {
-    .block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2};
-
 /// What a kernel makes of the sums. Each has a kernel of its own for every tile, since what a kernel could
 /// do, too, slows down one that runs for a few microseconds.
 enum class EpilogueKind {

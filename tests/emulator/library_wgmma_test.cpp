@@ -477,6 +477,40 @@ TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSlice) {
   EXPECT_THAT(refusal(problem), testing::HasSubstr("D has more than 2^24 elements"));
 }
 
+TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHasRoom) {
+  const char* const config = "wgmma_128x144_s5_c1x1";
+  const std::pair<LibraryProblem, const char*> cases[] = {
+      {{.shape = {133, 152, 75}, .beta = -2}, "where beta is not 0:\n  wgmma_"},
+      {{.shape = {133, 152, 75}, .major_b = OperandMajor::MN}, "does not compute such a problem"}};
+  for (const auto& [library_problem, reason] : cases) {
+    // Of one SM there are no clusters.
+    for (const int sms : {1, 4}) {
+      SCOPED_TRACE(test_name(library_problem) + " on " + std::to_string(sms));
+      configure({.seed = 1, .sms = sms});
+      const LibraryGemm gemm(library_problem, emulated_memory());
+      std::unique_ptr<const PreparedGemm> prepared;
+      const Status status = wgmma_backend().prepare(gemm.problem(), device_of(sms), config, &prepared);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(prepared->config(), config);
+      EXPECT_THAT(prepared->explain(), testing::HasSubstr(reason));
+      const Status launch = prepared->launch(gemm.args(), nullptr, nullptr);
+      ASSERT_TRUE(launch.ok()) << launch.message() << '\n' << last_report();
+      EXPECT_EQ(gemm.fault(), "");
+    }
+  }
+}
+
+TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {
+  configure({.sms = 1});
+  const LibraryGemm gemm({.shape = {133, 152, 75}}, emulated_memory());
+  for (const char* const config : {"wgmma_128x208_s4_c2x1", "wgmma_256x192_s4_c1x2"}) {
+    std::unique_ptr<const PreparedGemm> prepared;
+    const Status status = wgmma_backend().prepare(gemm.problem(), device_of(1), config, &prepared);
+    EXPECT_EQ(status.code(), StatusCode::Unsupported);
+    EXPECT_EQ(status.message(), std::string(config) + ": the GPU runs no cluster of so many CTAs");
+  }
+}
+
 TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   constexpr int kPlaces = 132;
   const auto overlaps = [](GemmShape shape, const Choice& choice) {
