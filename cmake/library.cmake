@@ -34,6 +34,7 @@ add_library(hopper_gemm_library_wgmma OBJECT
   src/library/skinny_gemm.cu
   src/library/wgmma_backend.cu
   src/library/wgmma_choice.cpp
+  src/library/wgmma_cost.cpp
   src/library/wgmma_instances_large.cu
   src/library/wgmma_instances_plain.cu
   src/library/wgmma_instances_small.cu

@@ -25,6 +25,7 @@
 #include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
 #include "library/wgmma_configs.hpp"
+#include "library/wgmma_cost.hpp"
 #include "library/wgmma_gemm.cuh"
 #include "library/wgmma_tuned.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,18 +30,6 @@ std::string name_of(const Choice& choice);
 /// would be too long at.
 std::vector<Choice> all_choices();
 
-/// How many clusters of a choice the GPU runs at a time.
-using ActiveClusters = std::function<int(const Choice&)>;
-
-/// A choice with the time that it should take.
-struct Estimate {
-  Choice choice;
-  double time_us;
-  int waves;  ///< of clusters, one after the other
-  /// Launches gain from beginning before what is ahead of them in the stream ends.
-  bool overlaps = false;
-};
-
 /// Why the problem cannot be computed by `choice`, on whatever GPU, or an empty string.
 std::string fault_of(const Problem& problem, const Choice& choice);
 
@@ -61,9 +48,6 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem);
 
 /// Whether that kernel can read C, too. What it cannot is left to one that can.
 bool is_for_any_beta(const Tile& tile);
-
-/// How long the problem should take by `choice`, whose tile has one width.
-Estimate estimate(const KernelArgs& args, const Choice& choice, const ActiveClusters& active_clusters);
 
 /// How many of a CTA's block of lines along M or N it gets into a stage, from TMA boxes of as many over
 /// sharers. Those of a K-major operand end with it, or rather with the 8 lines over which the swizzle
@@ -86,8 +70,5 @@ int slice_k_blocks(const KernelArgs& args, const Choice& choice);
 /// What the sums of the slices take, in fp32: for each batch and slice a matrix [M, sums_ld()] in row-major order.
 std::size_t workspace_bytes(const KernelArgs& args, const Choice& choice);
 std::int64_t sums_ld(GemmShape shape);
-
-/// All choices whose kernel computes the problem, the fastest first.
-std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters);
 
 }  // namespace hopper_gemm::library::wgmma

@@ -21,6 +21,7 @@
 #include "library/skinny_gemm.hpp"
 #include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
+#include "library/wgmma_cost.hpp"
 #include "library/wgmma_tuned.hpp"
 #include "tests/library_gemm.hpp"
 
