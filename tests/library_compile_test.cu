@@ -1,5 +1,5 @@
-// Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, and
-// the kernels with tiles of two widths and of few rows.
+// Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, of
+// widths in whole spans and of others, and the kernels with tiles of two widths and of few rows.
 
 #include "library/pingpong_gemm.cuh"
 #include "library/skinny_gemm.cuh"
@@ -18,6 +18,8 @@ HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), Plain);
 HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), General);
 HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), Plain);
 HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), General);
+HG_INSTANTIATE((Tile{128, 208, 4, 2, 1, 2}), Plain);
+HG_INSTANTIATE((Tile{64, 176, 7, 2, 2, 1}), Plain);
 
 #undef HG_INSTANTIATE
 

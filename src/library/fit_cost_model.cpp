@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <cstddef>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -36,7 +36,6 @@ you believe in CostModel (src/library/wgmma_cost.hpp).)";
 struct Coefficient {
   const char* name;
   double CostModel::*member;
-  bool is_held = false;  ///< known from a measurement of its own, and not fitted
 };
 
 constexpr Coefficient kCoefficients[] = {
@@ -46,7 +45,7 @@ constexpr Coefficient kCoefficients[] = {
     {"cluster_us", &CostModel::cluster_us},
     {"block_us", &CostModel::block_us},
     {"skinny_block_us", &CostModel::skinny_block_us},
-    {"sm_flops_per_us", &CostModel::sm_flops_per_us, true},
+    {"sm_flops_per_us", &CostModel::sm_flops_per_us},
     {"byte_us", &CostModel::byte_us},
     {"slowness_64_columns", &CostModel::slowness_64_columns},
     {"slowness_one_consumer", &CostModel::slowness_one_consumer},
@@ -62,6 +61,7 @@ constexpr Coefficient kCoefficients[] = {
     {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
     {"skinny_reduce_us", &CostModel::skinny_reduce_us},
     {"slices_us", &CostModel::slices_us},
+    {"slices_bytes_per_us", &CostModel::slices_bytes_per_us},
 };
 
 /// Times of configurations that take so many times as long as the best need not be right.
@@ -237,16 +237,12 @@ CostModel fit(const std::vector<Shape>& shapes, int steps, unsigned seed) {
   constexpr double kStep = 0.1;
   std::mt19937 generator(seed);
   std::normal_distribution<double> step(0, kStep);
-  std::vector<double CostModel::*> fitted;
-  for (const Coefficient& coefficient : kCoefficients) {
-    if (!coefficient.is_held) fitted.push_back(coefficient.member);
-  }
   CostModel model;
   double best = score_of(shapes, model).total();
   for (int i = 0; i < steps; ++i) {
     CostModel candidate = model;
     for (auto changes = 1 + generator() % 2; changes > 0; --changes) {
-      candidate.*fitted[generator() % fitted.size()] *= std::exp(step(generator));
+      candidate.*kCoefficients[generator() % std::size(kCoefficients)].member *= std::exp(step(generator));
     }
     const double total = score_of(shapes, candidate).total();
     if (total >= best) continue;
@@ -287,8 +283,9 @@ int run(int argc, char** argv) {
   bool whole = false;
   double least_gflop = 0;
   double most = 0;
+  double worst = 0;
   std::vector<std::string> paths;
-  app.add_option("--steps", steps, "How far to search; 4000 take a minute or two")
+  app.add_option("--steps", steps, "How far to search; 4000 take a second or two")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", seed, "Of the search");
   app.add_flag(
@@ -298,7 +295,8 @@ int run(int argc, char** argv) {
   app.add_option("--least-gflop", least_gflop,
                  "Leave out shapes of fewer operations, in thousands of millions");
   app.add_option("--most", most,
-                 "Fail where the choices of today run more than so many times as long as the best");
+                 "Fail where today's choices run more than so many times as long as the best, on average");
+  app.add_option("--worst", worst, "Fail where one of them does");
   app.add_option("csv", paths,
                  "What `matmul tune best --csv` wrote; of a shape in several the last run by date counts")
       ->required();
@@ -312,8 +310,7 @@ int run(int argc, char** argv) {
   const Score fitted = score_of(shapes, model, &chosen);
   if (steps > 0) fmt::print("fitted: {}\n", text_of(fitted));
   for (const Coefficient& coefficient : kCoefficients) {
-    fmt::print("  {} = {:.3g}{}\n", coefficient.name, model.*coefficient.member,
-               coefficient.is_held ? ", held" : "");
+    fmt::print("  {} = {:.3g}\n", coefficient.name, model.*coefficient.member);
   }
   print_configurations(shapes, model);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -326,6 +323,11 @@ int run(int argc, char** argv) {
   if (most != 0 && today.choices > most) {
     fmt::print(std::cerr, "the choices run {:.3f} times as long as the best, and {:.3f} is allowed\n",
                today.choices, most);
+    return 1;
+  }
+  if (worst != 0 && today.worst > worst) {
+    fmt::print(std::cerr, "the worst choice runs {:.3f} times as long as the best, and {:.3f} is allowed\n",
+               today.worst, worst);
     return 1;
   }
   return 0;

@@ -509,7 +509,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     if (other != chosen) reason += "\n  " + text_of(*other);
   }
   const bool has_rest = !is_for_any_beta(chosen->choice.tile);
-  if (has_rest) reason += "\nwhere beta is not 0:\n  " + text_of(*general);
+  if (has_rest) reason += "\nwhere beta is not 0, and without the time to read C:\n  " + text_of(*general);
   const std::string name = config.empty() ? name_of(chosen->choice) : config;
   const auto prepare_by = [&](const Estimate& estimate, std::unique_ptr<const PreparedGemm> rest,
                               std::unique_ptr<const PreparedGemm>* made) {

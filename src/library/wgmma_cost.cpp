@@ -135,7 +135,7 @@ Estimate estimate_of_one_width(const KernelArgs& args, const Choice& choice,
   const double slices_us = choice.slices == 1
                                ? 0
                                : model.slices_us + 2.0 * static_cast<double>(workspace_bytes(args, choice)) /
-                                                       model.l2_bytes_per_us;
+                                                       model.slices_bytes_per_us;
   const bool overlaps = can_overlap(choice, clusters, active, busy_us);
   return {.choice = choice,
           .time_us = model.launch_us - (overlaps ? model.overlap_us : 0) + model.fill_us +

@@ -18,7 +18,7 @@ struct CostModel {
   double block_us = 0.17;                 ///< least time of a K block
   double skinny_block_us = 0.1;           ///< of one of few rows
   double sm_flops_per_us = 7.0e6;         ///< of an SM that has its operands: 924 TFLOP/s for 132 of them
-  double byte_us = 8.0e-7;                ///< of that time, what the power takes that brings a byte to the SM
+  double byte_us = 1.0e-6;                ///< of that time, what the power takes that brings a byte to the SM
   double slowness_64_columns = 1.17;      ///< how many times as long a product of such tiles takes
   double slowness_one_consumer = 1.08;    ///< the same: nobody else multiplies while it waits
   double slowness_small_tiles = 1.025;    ///< the same: they read more of shared memory
@@ -29,10 +29,11 @@ struct CostModel {
   double memory_bytes_per_us = 3.9e6;     ///< what reads that are not balanced over all channels reach
   double skinny_memory_bytes_per_us = 4.2e6;  ///< what the kernel for few rows reaches
   double store_elems_per_us = 2.4e4;          ///< of an SM
-  double reduce_us = 2.4;                     ///< to exchange the sums of a split K, beside
+  double reduce_us = 2.6;                     ///< to exchange the sums of a split K, beside
   double reduce_elems_per_us = 3700;          ///< what an SM sends of them
   double skinny_reduce_us = 0.48;             ///< the same of few rows, for each CTA
   double slices_us = 7.4;                     ///< of the kernel that adds up the sums of slices
+  double slices_bytes_per_us = 3.0e6;         ///< what it and the slices bring to L2 and back
 };
 
 /// How many clusters of a choice the GPU runs at a time.

@@ -4,7 +4,8 @@
 //
 // A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of
 // CTAs that share a tile's K are known when it runs: a branch that all threads take alike, outside of the
-// loop over K, selects one of the loops, of which there is one for each type and layout.
+// loop over K, selects one of the loops, of which there is one for each type and layout. Tiles that is_plain_only() are
+// compiled once, for plain epilogues and K-major operands.
 //
 // Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
 // without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.

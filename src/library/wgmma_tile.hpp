@@ -24,8 +24,8 @@ struct Tile {
 /// The most CTAs that share a tile's K: the largest cluster that every sm_90 GPU runs.
 inline constexpr int kMaxSplit = 8;
 
-/// What a kernel makes of the sums. Each has a kernel of its own for every tile, since what a kernel could
-/// do, too, slows down one that runs for a few microseconds.
+/// What a kernel makes of the sums. Each has a kernel of its own for every tile, but General where the tile
+/// is_plain_only(), since what a kernel could do, too, slows down one that runs for a few microseconds.
 enum class EpilogueKind {
   Plain,   ///< D = alpha · sum in a 16-bit type, at multiples of 16 bytes with rows of whole such chunks
   General  ///< all that a GemmEpilogue can ask for
@@ -63,7 +63,7 @@ HG_HOST_DEVICE constexpr bool shares_an_sm(const Tile& tile) {
 }
 
 /// Whether the wgmma kernel is compiled for plain epilogues and K-major operands alone: what else it can do takes
-/// columns in whole spans of the swizzle.
+/// columns in whole spans of the swizzle. True of some tiles of two widths as well, whose kernels have nothing else.
 HG_HOST_DEVICE constexpr bool is_plain_only(const Tile& tile) {
   return !is_skinny(tile) && tile.block_n % kBlockK != 0;
 }

@@ -13,6 +13,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulated_memory.hpp"
@@ -481,22 +482,31 @@ TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSlice) {
 TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHasRoom) {
   const char* const config = "wgmma_128x144_s5_c1x1";
   const std::pair<LibraryProblem, const char*> cases[] = {
-      {{.shape = {133, 152, 75}, .beta = -2}, "where beta is not 0:\n  wgmma_"},
+      {{.shape = {133, 152, 75}, .beta = -2},
+       "where beta is not 0, and without the time to read C:\n  wgmma_"},
       {{.shape = {133, 152, 75}, .major_b = OperandMajor::MN}, "does not compute such a problem"}};
   for (const auto& [library_problem, reason] : cases) {
     // Of one SM there are no clusters.
     for (const int sms : {1, 4}) {
       SCOPED_TRACE(test_name(library_problem) + " on " + std::to_string(sms));
       configure({.seed = 1, .sms = sms});
-      const LibraryGemm gemm(library_problem, emulated_memory());
+      const Allocate memory = emulated_memory();
+      LibraryGemm gemm(library_problem, memory);
+      LibraryProblem problem_without_c = library_problem;
+      problem_without_c.beta = 0;
+      LibraryGemm without_c(problem_without_c, memory);
       std::unique_ptr<const PreparedGemm> prepared;
       const Status status = wgmma_backend().prepare(gemm.problem(), device_of(sms), config, &prepared);
       ASSERT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(prepared->config(), config);
       EXPECT_THAT(prepared->explain(), testing::HasSubstr(reason));
-      const Status launch = prepared->launch(gemm.args(), nullptr, nullptr);
-      ASSERT_TRUE(launch.ok()) << launch.message() << '\n' << last_report();
-      EXPECT_EQ(gemm.fault(), "");
+      // beta is a launch's, and one plan computes both.
+      for (LibraryGemm* const run : {&gemm, &without_c, &gemm}) {
+        run->reset();
+        const Status launch = prepared->launch(run->args(), nullptr, nullptr);
+        ASSERT_TRUE(launch.ok()) << launch.message() << '\n' << last_report();
+        EXPECT_EQ(run->fault(), "");
+      }
     }
   }
 }

@@ -534,6 +534,11 @@ MUTANTS = {
         (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
          "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
     "library_last_tile_ends_early": (LIBRARY, [(WGMMA_GEMM, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
+    "library_last_piece_beyond_the_tile": (LIBRARY, [
+        (WGMMA_GEMM, "corner.column + column}", "corner.column + piece * Config::kStoreN}")]),
+    "library_last_piece_of_other_columns": (LIBRARY, [
+        (WGMMA_GEMM, "accum[block][column / 2 + e]",
+         "accum[block][(piece * Config::kStoreN / 2 + e) % (Config::BLOCK_N / 2)]")]),
     "library_slices_of_the_same_k": (LIBRARY, [
         (WGMMA_GEMM, "first_of_k_slice + first_k_block", "0 * first_of_k_slice + first_k_block")]),
     "library_slices_of_other_batches": (LIBRARY, [

@@ -307,6 +307,8 @@ const Mutant kLibraryMutants[] = {
     {"library_expects_too_many_sums", {"deadlock"}},
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
     {"library_last_tile_ends_early", {kWrongSum}},
+    {"library_last_piece_beyond_the_tile", {kWrongSum}},
+    {"library_last_piece_of_other_columns", {kWrongSum}},
     {"library_slices_of_the_same_k", {kWrongSum}},
     {"library_slices_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
@@ -388,7 +390,7 @@ struct LibraryRun {
 
 /// Tiles that follow each other and are stored by TMA in part; a cluster's one tile of fewer blocks of K than stages,
 /// layouts of which its CTAs share slices, and more blocks than stages; K that CTAs share, of one cluster and of two;
-/// consumers in turn; few rows; many short tiles.
+/// columns that are no whole spans; consumers in turn; few rows; many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
   constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
@@ -406,6 +408,7 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_128x128_s6_c1x1_k2", {.shape = {149, 136, 5 * 64}}},
       {"wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
       {"wgmma_128x128_s6_c1x1_k8x2", {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow}, 8},
+      {"wgmma_64x80_s10_c2x1", {.shape = {149, 168, 139}}},
       {"wgmma_128x192_s5_c1x2", {.shape = {264, 776, 640}}, 2},
       {"wgmma_128x192_s5_c1x2", {.shape = {520, 776, 328}}, 2},
       {"wgmma_256x192_s4_c1x2", {.shape = {136, 384, 328}}, 2},

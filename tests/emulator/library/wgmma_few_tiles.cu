@@ -1,5 +1,6 @@
-// The library's wgmma kernels for the two tiles that mutants run, to have as little to compile of each as there can be:
-// one whose CTAs share loads of A and B, and one whose CTAs may share K, of two consumer warpgroups.
+// The library's wgmma kernels for the three tiles that mutants run, to have as little to compile of each as there can be:
+// one whose CTAs share loads of A and B, one whose CTAs may share K, of two consumer warpgroups, and one whose last
+// piece of D overlaps the one before.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +16,8 @@ constexpr bool is_run(const Tile& tile) {
       tile ==
       Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 2, .cluster_n = 2, .consumers = 1};
   const bool shares_k = can_split(tile) && tile.consumers == 2 && tile.block_n == 128;
-  return shares_both || shares_k;
+  const bool stores_twice = tile.block_n == 80 && tile.consumers == 1;
+  return shares_both || shares_k || stores_twice;
 }
 
 template <const auto& kTiles>
