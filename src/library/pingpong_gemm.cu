@@ -13,9 +13,9 @@ namespace {
 
 template <typename Config>
 struct Kernels {
-  static auto of(DataType type) {
-    return type == DataType::Float16 ? pingpong::gemm_kernel<Config, __half>
-                                     : pingpong::gemm_kernel<Config, __nv_bfloat16>;
+  template <typename Operands>
+  static auto of() {
+    return pingpong::gemm_kernel<Config, Operands>;
   }
 
   static Status load() { return {}; }

@@ -2,13 +2,10 @@
 // KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the
 // other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
 // half as large as the wide kernel's, takes at least 43 % more bytes for a product, and so loses where K is
-// long. It computes what the wide kernel computes: D = alpha · A·B of one 16-bit type, K-major A and B, rows
-// of D of whole 16-byte chunks.
+// long. It computes what the wide kernel computes: D = alpha · A·B of one 16-bit type, rows of D of whole
+// 16-byte chunks.
 
 #pragma once
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <cuda/std/cstdint>
 #include <ptx/cluster.cuh>
@@ -43,7 +40,7 @@ struct Config : TwoWidthConfig<kTile> {
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, K-major, 128B swizzle
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or spans of 64 of their lines, see Operands; 128B swizzle
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
@@ -64,9 +61,11 @@ __device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& st
   state.phase ^= static_cast<cuda::std::uint32_t>(past / Config::kNumStages % 2);
 }
 
-/// A consumer warp, and what it needs for its tiles of T.
-template <typename Config, typename T>
+/// A consumer warp, and what it needs for its tiles.
+template <typename Config, typename Operands>
 struct Consumer {
+  using T = typename Operands::T;
+
   SharedStorage<Config>& smem;
   const TensorMap* tensor_map_d;
   float alpha;
@@ -83,8 +82,8 @@ struct Consumer {
                                                typename Config::Pipeline::State& state, bool is_first,
                                                bool is_last, int first_row, int first_column) const {
     using namespace ptx;
-    const cuda::std::uint64_t first_desc_a = make_k_major_b128_desc(smem_addr(smem.a[0]).value);
-    const cuda::std::uint64_t first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value);
+    const cuda::std::uint64_t first_desc_a = Operands::make_desc(Operands::kMajorA, smem_addr(smem.a[0]));
+    const cuda::std::uint64_t first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0]));
     const auto block = [&](int i) -> float(&)[kBlockN / 2] {
       return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
     };
@@ -102,13 +101,13 @@ struct Consumer {
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
-        const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Config::kElemBytes);
+        const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB);
 #pragma unroll
         for (int i = 0; i < Config::kConsumerBlocks; ++i) {
-          wgmma_mma_async<kBlockN, T>(
+          wgmma_mma_async<kBlockN, T, Operands::kMajorA, Operands::kMajorB>(
               block(i),
               advance_smem_desc(stage_desc_a,
-                                k * Config::kElemBytes + i * Config::kWgmmaM * Config::kLineBytes),
+                                k * Operands::kElemBytesA + i * Config::kWgmmaM * Config::kLineBytes),
               smem_desc_b, k_block != 0 || k != 0);
         }
       }
@@ -141,8 +140,8 @@ struct Consumer {
   }
 };
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows.
-template <typename Config, typename T>
+/// tensor_map_b, tensor_map_b_narrow: K-major of boxes of WIDE_N and of NARROW_N rows.
+template <typename Config, typename Operands>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
@@ -182,7 +181,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         const TileCoord cluster_tile = tiles.at(index);
         const int block_n = tiles.block_n(index);
-        load_tile<Config>(
+        load_tile<Config, Operands>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
             cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
             params.num_k_blocks, cta_rank, is_leader, [] {});
@@ -193,14 +192,14 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
     const int lane = thread % kWarpThreads;
-    const Consumer<Config, T> self = {.smem = smem,
-                                      .tensor_map_d = &tensor_map_d,
-                                      .alpha = params.alpha,
-                                      .num_k_blocks = params.num_k_blocks,
-                                      .number = consumer,
-                                      .thread = thread % kWarpgroupThreads,
-                                      .warp = thread / kWarpThreads,
-                                      .lane = lane};
+    const Consumer<Config, Operands> self = {.smem = smem,
+                                             .tensor_map_d = &tensor_map_d,
+                                             .alpha = params.alpha,
+                                             .num_k_blocks = params.num_k_blocks,
+                                             .number = consumer,
+                                             .thread = thread % kWarpgroupThreads,
+                                             .warp = thread / kWarpThreads,
+                                             .lane = lane};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     if (consumer == 1) skip_stages<Config>(state, params.num_k_blocks);
     for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;

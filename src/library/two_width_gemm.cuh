@@ -4,10 +4,12 @@
 #include <ptx/address.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
 
 #include "hopper_gemm/device_common.cuh"
 #include "hopper_gemm/epilogue.cuh"
 #include "hopper_gemm/host_device.hpp"
+#include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"
 #include "library/two_width_tiles.hpp"
@@ -49,6 +51,30 @@ struct TwoWidthConfig {
                 (1 + kNumConsumers) * kEntryRegisters);
   static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
   static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
+  static constexpr int kSpanBytes = BLOCK_K * kLineBytes;  // of an MN-major operand
+};
+
+/// What an instance of such a kernel multiplies, and how that lies in a stage: lines along K, or MN-major in spans of
+/// kSpanLines lines, each of BLOCK_K rows. Either way so many lines of a stage take as many bytes.
+template <typename Config, typename T_, ptx::Major kMajorA_, ptx::Major kMajorB_>
+struct Operands {
+  using T = T_;
+  static constexpr ptx::Major kMajorA = kMajorA_;
+  static constexpr ptx::Major kMajorB = kMajorB_;
+  static_assert(kMajorB == ptx::Major::K || takes_mn_major_b(Config::kTile));
+  static_assert(kSpanLines == Config::kWgmmaM, "an m64 block of A is a span");
+
+  static constexpr int elem_bytes_along_k(ptx::Major major) {
+    return major == ptx::Major::K ? Config::kElemBytes : Config::kLineBytes;
+  }
+  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K
+  static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
+
+  /// Of lines of a stage that begin at an address, whole spans of them.
+  static __device__ __forceinline__ cuda::std::uint64_t make_desc(ptx::Major major, ptx::SmemAddr lines) {
+    return major == ptx::Major::K ? make_k_major_b128_desc(lines.value)
+                                  : make_mn_major_b128_desc(lines.value, Config::kSpanBytes);
+  }
 };
 
 /// The cluster tiles of D: wide ones, and narrow ones in the columns behind them.
@@ -88,9 +114,9 @@ struct TwoWidthParams {
 };
 
 /// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
-/// the cluster's; tensor_map_b: of boxes of block_n rows. after_k_block(): called when one has been asked
+/// the cluster's; tensor_map_b: K-major, of boxes of block_n rows. after_k_block(): called when one has been asked
 /// for. Threads: the producer warp, of which is_leader loads.
-template <typename Config, typename SharedStorage, typename AfterKBlock>
+template <typename Config, typename Operands, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
                                           const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,
                                           int first_row, int first_column, int block_n, int num_k_blocks,
@@ -103,10 +129,26 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
       const SmemAddr bar =
           smem.pipeline.producer_announce(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
       const int k = k_block * Config::BLOCK_K;
-      cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
-                                         &tensor_map_a, {k, first_row + own_row, 0}, bar,
-                                         Config::kMulticastMask);
-      cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+      if constexpr (Operands::kMajorA == Major::K) {
+        cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
+                                           &tensor_map_a, {k, first_row + own_row, 0}, bar,
+                                           Config::kMulticastMask);
+      } else {
+#pragma unroll
+        for (int row = own_row; row < own_row + Config::kMulticastM; row += kSpanLines) {
+          cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + row * Config::kLineBytes),
+                                             &tensor_map_a, {first_row + row, k, 0}, bar,
+                                             Config::kMulticastMask);
+        }
+      }
+      if constexpr (Operands::kMajorB == Major::K) {
+        cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+      } else {
+        for (int column = 0; column < block_n; column += kSpanLines) {
+          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + column * Config::kLineBytes),
+                                   &tensor_map_b, {first_column + column, k, 0}, bar);
+        }
+      }
     }
     state.advance();
     after_k_block();

@@ -13,11 +13,12 @@
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
+#include "library/kernel_args.hpp"
 #include "library/two_width_tiles.hpp"
 #include "library/wgmma_tile.hpp"
 
-// The kernels with tiles of two widths, so that waves of them are full: D = alpha · A·B with fp32 accumulation, A and B
-// K-major, all of one 16-bit type. sm_90. What else is asked of their configurations is computed by others.
+// The kernels with tiles of two widths, so that waves of them are full: D = alpha · A·B with fp32 accumulation, all of
+// one 16-bit type. sm_90. What else is asked of their configurations is computed by others.
 
 namespace hopper_gemm::library {
 
@@ -51,8 +52,15 @@ constexpr std::optional<WideAndNarrow> two_widths_of(const wgmma::Tile& tile) {
   return tiles;
 }
 
+/// What a launch multiplies, for which the kernels have an instance each. b: K-major unless takes_mn_major_b().
+struct TwoWidthInputs {
+  DataType type;  ///< bf16 or fp16
+  OperandMajor a;
+  OperandMajor b;
+};
+
 /// How such a kernel cuts its operands, in rows of [M, K], [N, K] and [M, N], and columns of the last; along
-/// K it takes 64 at a time. 128B swizzle.
+/// K it takes 64 at a time. MN-major operands come in spans of 64 lines by 64 along K instead. 128B swizzle.
 struct TwoWidthBoxes {
   int a_rows;
   int b_rows;         ///< for wide tiles
@@ -73,12 +81,13 @@ struct TwoWidthMaps {
 struct TwoWidthKernel {
   TwoWidthBoxes boxes;
   /// Loads the code onto the current GPU: to be done before it is launched there.
-  Status (*load)();
+  Status (*load)(const TwoWidthInputs& inputs);
   /// How many clusters the current GPU runs at a time. Unsupported where not even one fits.
   Status (*active_clusters)(int* clusters);
-  /// Enqueues the product. type: bf16 or fp16. columns: by split_columns() for the kernel's tiles.
-  Status (*launch)(const TwoWidthMaps& maps, DataType type, GemmShape shape, const ColumnSplit& columns,
-                   float alpha, const ClusterPositions& positions, cudaStream_t stream);
+  /// Enqueues the product. columns: by split_columns() for the kernel's tiles.
+  Status (*launch)(const TwoWidthMaps& maps, const TwoWidthInputs& inputs, GemmShape shape,
+                   const ColumnSplit& columns, float alpha, const ClusterPositions& positions,
+                   cudaStream_t stream);
 };
 
 extern const TwoWidthKernel kWideKernel;

@@ -15,5 +15,12 @@ inline constexpr wgmma::Tile kWideTile = {
 inline constexpr int kWideEndKBlocks = 2;
 /// Columns of the narrow tiles, which wider ones share a kernel with.
 inline constexpr int kNarrowN = 128;
+/// Lines of an MN-major operand that come at a time: 128 bytes of its rows, one span of the swizzle.
+inline constexpr int kSpanLines = 64;
+
+/// Whether B may be MN-major: its columns then come in spans.
+constexpr bool takes_mn_major_b(const wgmma::Tile& wide) {
+  return wide.block_n % kSpanLines == 0 && kNarrowN % kSpanLines == 0;
+}
 
 }  // namespace hopper_gemm::library

@@ -374,6 +374,8 @@ class PreparedSkinny final : public PreparedGemm {
   TensorMap tensor_map_b_{};
 };
 
+TwoWidthInputs inputs_of(const KernelArgs& args) { return {args.input_type, args.a.major, args.b.major}; }
+
 /// A kernel with tiles of two widths, where is_for_kernel_of() is true.
 class PreparedTwoWidths final : public PreparedGemm {
  public:
@@ -407,7 +409,7 @@ class PreparedTwoWidths final : public PreparedGemm {
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b_narrow));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.epilogue.d, &maps.d));
-    return kernel_.launch(maps, args.input_type, args.shape, columns_, args.epilogue.alpha, positions_,
+    return kernel_.launch(maps, inputs_of(args), args.shape, columns_, args.epilogue.alpha, positions_,
                           stream);
   }
 
@@ -450,7 +452,7 @@ Status prepare_choice(const Problem& problem, const Device& device, const Choice
   };
   const Tile& tile = choice.tile;
   if (two_widths_of(tile).has_value()) {
-    HG_RETURN_IF_ERROR(two_width_kernel(tile).load());
+    HG_RETURN_IF_ERROR(two_width_kernel(tile).load(inputs_of(problem.args)));
     return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
   }
   if (is_skinny(tile)) {

@@ -149,7 +149,8 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
   }
   const std::optional<WideAndNarrow> tiles = two_widths_of(tile);
   if (!tiles.has_value()) return !is_plain_only(tile) || (is_k_major && is_plain(problem));
-  return has_room(tiles->wide_n) && is_k_major && is_plain(problem) && args.batch_count == 1 &&
+  const bool can_read_b = args.b.major == OperandMajor::K || takes_mn_major_b(tile);
+  return has_room(tiles->wide_n) && can_read_b && is_plain(problem) && args.batch_count == 1 &&
          args.epilogue.output_type == args.input_type;
 }
 

@@ -15,8 +15,9 @@ using wide::Config;
 __device__ WaveSteps steps_of_launches;
 
 struct Kernels {
-  static auto of(DataType type) {
-    return type == DataType::Float16 ? wide::gemm_kernel<__half> : wide::gemm_kernel<__nv_bfloat16>;
+  template <typename Operands>
+  static auto of() {
+    return wide::gemm_kernel<Operands>;
   }
 
   /// See find_wave_steps().

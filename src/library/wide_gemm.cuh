@@ -2,12 +2,9 @@
 // widths, the stores of one half of a tile under the products of the other, and the fourth stage that there
 // is room for when they go through what the last K block has left of A. That takes all registers and all
 // shared memory, so that it computes what most products are and no more: D = alpha · A·B of one 16-bit
-// type, K-major A and B, rows of D of whole 16-byte chunks. Its clusters end without a barrier.
+// type, rows of D of whole 16-byte chunks. Its clusters end without a barrier.
 
 #pragma once
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <cuda/std/cstdint>
 #include <ptx/cluster.cuh>
@@ -45,7 +42,7 @@ struct Config : TwoWidthConfig<kWideTile> {
 };
 
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, K-major, 128B swizzle
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or spans of 64 of their lines, see Operands; 128B swizzle
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   Config::Pipeline pipeline;
@@ -66,9 +63,11 @@ __device__ __forceinline__ cuda::std::uint32_t stored_barrier(int consumer) {
   return kFirstStoredBarrier + static_cast<cuda::std::uint32_t>(consumer);
 }
 
-/// A consumer warp, and what it needs for its tiles of T.
-template <typename T>
+/// A consumer warp, and what it needs for its tiles.
+template <typename Operands>
 struct Consumer {
+  using T = typename Operands::T;
+
   SharedStorage& smem;
   const TensorMap* tensor_map_d;
   float alpha;
@@ -98,9 +97,9 @@ struct Consumer {
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
-      wgmma_mma_async<kBlockN, T>(accum, advance_smem_desc(stage_desc_a, k * Config::kElemBytes),
-                                  advance_smem_desc(stage_desc_b, k * Config::kElemBytes),
-                                  accumulates || k != 0);
+      wgmma_mma_async<kBlockN, T, Operands::kMajorA, Operands::kMajorB>(
+          accum, advance_smem_desc(stage_desc_a, k * Operands::kElemBytesA),
+          advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB), accumulates || k != 0);
     }
     wgmma_commit_group();
   }
@@ -140,8 +139,8 @@ struct Consumer {
 
 /// Computes the consumer's rows of a tile of kBlockN columns, those from first_row and first_column on, and stores the
 /// upper half of them. accum: what is pending of the tile before; then what is of this one, as `pending` says.
-template <int kBlockN, typename T>
-__device__ __forceinline__ void compute_tile(const Consumer<T>& self,
+template <int kBlockN, typename Operands>
+__device__ __forceinline__ void compute_tile(const Consumer<Operands>& self,
                                              float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
                                              Config::Pipeline::State& state, Pending& pending, int first_row,
                                              int first_column) {
@@ -186,11 +185,11 @@ __device__ __forceinline__ void compute_tile(const Consumer<T>& self,
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
-      const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Config::kElemBytes);
-      wgmma_mma_async<kBlockN, T>(upper, advance_smem_desc(stage_desc_upper, k * Config::kElemBytes),
-                                  smem_desc_b, true);
-      wgmma_mma_async<kBlockN, T>(lower, advance_smem_desc(stage_desc_lower, k * Config::kElemBytes),
-                                  smem_desc_b, true);
+      const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB);
+      wgmma_mma_async<kBlockN, typename Operands::T, Operands::kMajorA, Operands::kMajorB>(
+          upper, advance_smem_desc(stage_desc_upper, k * Operands::kElemBytesA), smem_desc_b, true);
+      wgmma_mma_async<kBlockN, typename Operands::T, Operands::kMajorA, Operands::kMajorB>(
+          lower, advance_smem_desc(stage_desc_lower, k * Operands::kElemBytesA), smem_desc_b, true);
     }
     wgmma_commit_group();
     wgmma_wait_group<1>();
@@ -229,8 +228,8 @@ __device__ __forceinline__ void compute_tile(const Consumer<T>& self,
   pending = {row + Config::kWgmmaM, first_column, kBlockN, stage};
 }
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows.
-template <typename T>
+/// tensor_map_b, tensor_map_b_narrow: K-major of boxes of WIDE_N and of NARROW_N rows.
+template <typename Operands>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
@@ -279,7 +278,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         // peer cannot be far, for they share stages.
         const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
-        load_tile<Config>(
+        load_tile<Config, Operands>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
             cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
             params.num_k_blocks, cta_rank, is_leader, [&] {
@@ -297,13 +296,13 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
     const int lane = thread % kWarpThreads;
-    const Consumer<T> self = {
+    const Consumer<Operands> self = {
         .smem = smem,
         .tensor_map_d = &tensor_map_d,
         .alpha = params.alpha,
-        .first_desc_a = make_k_major_b128_desc(
-            smem_addr(smem.a[0] + consumer * Config::kConsumerM * Config::kLineBytes).value),
-        .first_desc_b = make_k_major_b128_desc(smem_addr(smem.b[0]).value),
+        .first_desc_a = Operands::make_desc(
+            Operands::kMajorA, smem_addr(smem.a[0] + consumer * Config::kConsumerM * Config::kLineBytes)),
+        .first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0])),
         .num_k_blocks = params.num_k_blocks,
         .number = consumer,
         .thread = thread % kWarpgroupThreads,

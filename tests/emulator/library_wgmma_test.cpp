@@ -174,8 +174,8 @@ std::vector<Case> cases_of_plain_tiles() {
 }
 
 /// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in
-/// one cluster, one block of K and more than stages, D that ends within a tile; a beta that is there at
-/// times; what is not plain.
+/// one cluster, one block of K and more than stages, D that ends within a tile, each by all layouts; a beta that is
+/// there at times; what is not plain.
 std::vector<Case> cases_of_two_widths() {
   std::vector<Case> cases;
   for (const Choice& choice : all_choices()) {
@@ -193,6 +193,20 @@ std::vector<Case> cases_of_two_widths() {
         }
         problem.beta = -2;
         cases.push_back({choice, problem, cluster_size(choice)});
+      }
+    }
+    for (const OperandMajor a : kMajors) {
+      for (const OperandMajor b : kMajors) {
+        if (a == OperandMajor::K && b == OperandMajor::K) continue;
+        for (const GemmShape& shape : kShapes) {
+          LibraryProblem problem{.shape = shape};
+          problem.major_a = a;
+          problem.major_b = b;
+          problem.input_type = problem.output_type = kTypes[cases.size() % 2];
+          problem.a = {.gap = 8};
+          problem.alpha = cases.size() % 3 == 0 ? -2 : 1;
+          cases.push_back({choice, problem, (cases.size() / 2 % 2 == 0 ? 1 : 3) * cluster_size(choice)});
+        }
       }
     }
     LibraryProblem ragged{.shape = {264, 257, 72}};

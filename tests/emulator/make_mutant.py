@@ -48,6 +48,7 @@ PINGPONG_GEMM = "src/library/pingpong_gemm.cuh"
 SKINNY = "src/library/skinny_gemm.cu"
 WIDE = "src/library/wide_gemm.cu"
 WIDE_GEMM = "src/library/wide_gemm.cuh"
+TWO_WIDTH_GEMM = "src/library/two_width_gemm.cuh"
 SKINNY_GEMM = "src/library/skinny_gemm.cuh"
 SUMS_EXCHANGE = "src/library/sums_exchange.cuh"
 
@@ -552,6 +553,12 @@ MUTANTS = {
     "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_wide_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
+    "library_wide_spans_of_a_in_one_place": (WIDE, [
+        (TWO_WIDTH_GEMM, "smem.a[state.stage] + row * Config::kLineBytes", "smem.a[state.stage]")]),
+    "library_wide_spans_of_b_in_one_place": (WIDE, [
+        (TWO_WIDTH_GEMM, "smem.b[state.stage] + column * Config::kLineBytes", "smem.b[state.stage]")]),
+    "library_wide_spans_of_a_as_if_k_major": (WIDE, [
+        (TWO_WIDTH_GEMM, "kElemBytesA = elem_bytes_along_k(kMajorA)", "kElemBytesA = Config::kElemBytes")]),
     "library_wide_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
     "library_wide_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
     "library_wide_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "      wgmma_wait_group<0>();\n", "")]),

@@ -45,6 +45,7 @@ constexpr char kFilledTooEarly[] =
     "unfinished wgmma may still read| TMA copy has filled, and the thread has not waited for its mbarrier)";
 constexpr char kStoredTooEarly[] =
     "a thread writes shared memory at .* that a TMA store (may still read|has read, and no barrier)";
+constexpr char kCopiesInOnePlace[] = "two TMA copies write to shared memory";
 constexpr char kMismatched[] = "reads a tile that its descriptor does not match";
 constexpr char kWriteNotFenced[] =
     "a TMA store reads shared memory .* wrote without fence.proxy.async after it";
@@ -110,7 +111,7 @@ const Mutant kMutants[] = {
     // Multicast and TMA loads.
     {"multicast_mask_off_by_one", {"a multicast to CTAs 0b100 of a cluster of 2"}},
     {"multicast_to_one_cta", {"deadlock.*consumer.* 0 of 1 arrivals and 32768 bytes pending"}},
-    {"multicast_to_the_same_half", {"two TMA copies write to shared memory", kFilledTooEarly}},
+    {"multicast_to_the_same_half", {kCopiesInOnePlace, kFilledTooEarly}},
     {"load_coordinates_swapped", {kWrong}},
     {"load_of_the_peers_rows", {kWrong}},
     {"load_to_a_misaligned_address", {"a TMA load at shared address .* not 1024-byte aligned"}},
@@ -286,7 +287,7 @@ const Mutant kLibraryMutants[] = {
     {"library_no_mbarrier_init_fence", {kInitNotFenced}},
     {"library_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_slices_of_the_same_rows", {kWrongSum}},
-    {"library_slices_to_the_same_place", {"two TMA copies write to shared memory", kFilledTooEarly}},
+    {"library_slices_to_the_same_place", {kCopiesInOnePlace, kFilledTooEarly}},
     {"library_multicast_to_another_row", {kWrongSum}},
     {"library_no_proxy_fence", {kWriteNotFenced}},
     {"library_staging_not_waited_for", {kStoredTooEarly}},
@@ -317,6 +318,9 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
     {"library_pingpong_no_drain", {kEndNotOrdered}},
     {"library_wide_no_drain", {kEndNotOrdered}},
+    {"library_wide_spans_of_a_in_one_place", {kCopiesInOnePlace}},
+    {"library_wide_spans_of_b_in_one_place", {kCopiesInOnePlace}},
+    {"library_wide_spans_of_a_as_if_k_major", {kMismatched}},
     {"library_wide_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
     {"library_wide_stage_stored_by_one_warp", {kStageNotStored}},
     {"library_wide_stored_under_its_last_products", {kStagedOverOperands}},
@@ -390,7 +394,8 @@ struct LibraryRun {
 
 /// Tiles that follow each other and are stored by TMA in part; a cluster's one tile of fewer blocks of K than stages,
 /// layouts of which its CTAs share slices, and more blocks than stages; K that CTAs share, of one cluster and of two;
-/// columns that are no whole spans; consumers in turn; few rows; many short tiles.
+/// columns that are no whole spans; consumers in turn; tiles of two widths, and of layouts that come in spans; few rows;
+/// many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
   constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
@@ -398,6 +403,8 @@ std::vector<LibraryRun> library_runs() {
       .shape = {197, 136, 139}, .major_a = OperandMajor::MN, .major_b = OperandMajor::MN};
   LibraryProblem long_k = along_mn;
   long_k.shape.k = 15 * 64;
+  LibraryProblem wide_along_mn = along_mn;
+  wide_along_mn.shape = {136, 640, 328};
   return {
       {"wgmma_128x128_s6_c1x1", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
       {"wgmma_128x128_s6_c1x1", {.shape = {261, 264, 10 * 64}}},
@@ -414,6 +421,7 @@ std::vector<LibraryRun> library_runs() {
       {"wgmma_256x192_s4_c1x2", {.shape = {136, 384, 328}}, 2},
       {"wgmma_256x192_s4_c1x2", {.shape = {136, 640, 320}}, 2},
       {"wgmma_256x192_s4_c1x2", {.shape = {264, 640, 520}}, 2},
+      {"wgmma_256x192_s4_c1x2", wide_along_mn, 2},
       {"wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
       {"wgmma_32x64x128_s4_c1x1", {.shape = {7, 72, 200}}},
       {"wgmma_16x40x256_s5_c1x1", {.shape = {17, 136, 6 * 256}}},

@@ -31,6 +31,7 @@
 #include "expect_verified.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "library/backend.hpp"
+#include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
 #include "poisoned_memory.hpp"
 #include "require_hopper.hpp"
@@ -173,6 +174,11 @@ bool is_skinny(const std::string& config) {
   return choice.has_value() && is_skinny(choice->tile);
 }
 
+bool has_two_widths(const std::string& config) {
+  const std::optional<library::wgmma::Choice> choice = choice_of(config);
+  return choice.has_value() && library::two_widths_of(choice->tile).has_value();
+}
+
 /// `shape` or, of a configuration that needs more, with a K so long that each of its CTAs has a block of it;
 /// with so few rows that the skinny kernel takes them, where the configuration is one of it.
 GemmShape fit(const std::string& config, GemmShape shape) {
@@ -247,6 +253,10 @@ TEST_P(LibraryConfigs, MatchTheFp64Product) {
                         .b_layout = is_skinny(GetParam()) ? Layout::ColumnMajor : Layout::RowMajor,
                         .alpha = 0.5F,
                         .beta = -2});
+  // Plain, as kernels are for which the one before was not.
+  if (has_two_widths(GetParam())) {
+    expect_verified_plan(GetParam(), {.shape = {520, 776, 1096}, .b_layout = Layout::RowMajor});
+  }
   // Stages that come whole, the last one but for a part.
   if (is_skinny(GetParam())) expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {520, 776, 1088})});
 }
@@ -292,6 +302,53 @@ TEST_P(LibraryConfigs, GiveEqualBitsOnEveryRun) {
 INSTANTIATE_TEST_SUITE_P(All, LibraryConfigs, testing::ValuesIn(all_configs()),
                          [](const auto& param) { return param.param; });
 
+// Of kernels that are compiled for each layout.
+class LibraryLayouts
+    : public testing::TestWithParam<std::tuple<std::string, OperandMajor, OperandMajor, DataType>> {};
+
+TEST_P(LibraryLayouts, AreExactInIntegers) {
+  HG_SKIP_WITHOUT_HOPPER();
+  const auto& [config, major_a, major_b, type] = GetParam();
+  // Tiles of both widths, one of them in part, and K that ends within a block.
+  for (const GemmShape& shape : {GemmShape{1000, 1336, 600}, GemmShape{17, 40, 72}}) {
+    PoisonedMemory memory(kMemoryBytes);
+    ASSERT_TRUE(memory.exists());
+    LibraryProblem problem{.shape = shape};
+    problem.major_a = major_a;
+    problem.major_b = major_b;
+    problem.input_type = problem.output_type = type;
+    LibraryGemm gemm(problem, memory.allocate());
+    GemmPlan plan;
+    const Status created = plan.create(gemm.descriptor({}), options_of(config));
+    ASSERT_TRUE(created.ok()) << created.message();
+    const Status launched = plan.run(gemm.operands({}), nullptr);
+    ASSERT_TRUE(launched.ok()) << launched.message();
+    const Status waited = wait_for(nullptr);
+    ASSERT_TRUE(waited.ok()) << waited.message();
+    EXPECT_EQ(gemm.fault(), "");
+    EXPECT_TRUE(memory.is_intact());
+  }
+}
+
+std::vector<std::string> configs_of_two_widths() {
+  std::vector<std::string> configs = all_configs();
+  std::erase_if(configs, [](const std::string& config) { return !has_two_widths(config); });
+  return configs;
+}
+
+std::string name_of_layouts(const testing::TestParamInfo<LibraryLayouts::ParamType>& info) {
+  const auto& [config, major_a, major_b, type] = info.param;
+  const auto letters = [](OperandMajor major) { return major == OperandMajor::K ? "k" : "mn"; };
+  return config + "_a_" + letters(major_a) + "_b_" + letters(major_b) + "_" + to_string(type);
+}
+
+INSTANTIATE_TEST_SUITE_P(WithoutCublas, LibraryLayouts,
+                         testing::Combine(testing::ValuesIn(configs_of_two_widths()),
+                                          testing::Values(OperandMajor::K, OperandMajor::MN),
+                                          testing::Values(OperandMajor::K, OperandMajor::MN),
+                                          testing::Values(DataType::BFloat16, DataType::Float16)),
+                         name_of_layouts);
+
 // Indices beyond 2^31 elements, in D and in A.
 class LibraryLargeShapes : public testing::TestWithParam<std::tuple<std::string, GemmShape>> {};
 
@@ -318,7 +375,9 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
 // Clusters that keep pace, and then have narrow tiles or none.
 TEST(LibraryLargeShapesOfWaves, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
-  expect_verified_plan("wgmma_256x192_s4_c1x2", {.shape = {6200, 8200, 33000}});
+  for (const Layout b_layout : {Layout::ColumnMajor, Layout::RowMajor}) {
+    expect_verified_plan("wgmma_256x192_s4_c1x2", {.shape = {6200, 8200, 33000}, .b_layout = b_layout});
+  }
 }
 
 // Two replays of one graph count their steps in the same place, and few clusters of one run beside all of the other.
