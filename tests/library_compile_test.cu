@@ -36,10 +36,14 @@ namespace hopper_gemm::library {
 // The one whose last piece of a row begins in the one before.
 using Pingpong = pingpong::Config<wgmma::Tile{128, 176, 5, 1, 2, 2}>;
 
-HG_INSTANTIATE(wide::Config, wide::gemm_kernel<__nv_bfloat16>);
-HG_INSTANTIATE(wide::Config, wide::gemm_kernel<__half>);
-HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, __nv_bfloat16>);
-HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, __half>);
+constexpr auto kK = ptx::Major::K;
+constexpr auto kMn = ptx::Major::MN;
+
+HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kK, kK>>);
+HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __half, kK, kMn>>);
+HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kMn, kMn>>);
+HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>>);
+HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>>);
 
 #undef HG_INSTANTIATE
 

@@ -44,6 +44,7 @@ constexpr Coefficient kCoefficients[] = {
     {"fill_us", &CostModel::fill_us},
     {"cluster_us", &CostModel::cluster_us},
     {"block_us", &CostModel::block_us},
+    {"mn_major_block_us", &CostModel::mn_major_block_us},
     {"skinny_block_us", &CostModel::skinny_block_us},
     {"sm_flops_per_us", &CostModel::sm_flops_per_us},
     {"byte_us", &CostModel::byte_us},
@@ -58,6 +59,7 @@ constexpr Coefficient kCoefficients[] = {
     {"skinny_memory_bytes_per_us", &CostModel::skinny_memory_bytes_per_us},
     {"store_elems_per_us", &CostModel::store_elems_per_us},
     {"reduce_us", &CostModel::reduce_us},
+    {"mn_major_peer_us", &CostModel::mn_major_peer_us},
     {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
     {"skinny_reduce_us", &CostModel::skinny_reduce_us},
     {"slices_us", &CostModel::slices_us},
@@ -72,13 +74,17 @@ struct Time {
   double us;
 };
 
-/// A shape's last run.
+/// A shape's last run with B in one of its layouts.
 struct Shape {
   Problem problem;
   std::vector<Time> times;
 };
 
-std::string name_of(const GemmShape& shape) { return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k); }
+std::string name_of(const Shape& shape) {
+  const KernelArgs& args = shape.problem.args;
+  return fmt::format("{}x{}x{}{}", args.shape.m, args.shape.n, args.shape.k,
+                     args.b.major == OperandMajor::MN ? ", B row" : "");
+}
 
 /// What an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM. Of the skinny kernel's
 /// small CTAs several share one, with 2 KiB or less beside their stages.
@@ -91,7 +97,7 @@ int active_clusters_of_h200(const Choice& choice) {
 }
 
 /// A bf16 product of rows without a gap.
-Problem problem_of(const GemmShape& shape) {
+Problem problem_of(const GemmShape& shape, OperandMajor b_major) {
   Problem problem{.args = {},
                   .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
                   .programmatic_dependent_launch = true,
@@ -99,7 +105,8 @@ Problem problem_of(const GemmShape& shape) {
   problem.args.input_type = DataType::BFloat16;
   problem.args.shape = shape;
   problem.args.batch_count = 1;
-  problem.args.a = problem.args.b = {nullptr, OperandMajor::K, shape.k, 0};
+  problem.args.a = {nullptr, OperandMajor::K, shape.k, 0};
+  problem.args.b = {nullptr, b_major, b_major == OperandMajor::K ? shape.k : shape.n, 0};
   problem.args.epilogue.ldd = shape.n;
   return problem;
 }
@@ -132,8 +139,8 @@ bool has_whole_tiles(const GemmShape& shape) {
 std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
   std::map<std::string, Choice> choices;
   for (const Choice& choice : all_choices()) choices[name_of(choice)] = choice;
-  // By shape, and by date.
-  std::map<std::tuple<int, int, int>, std::map<std::string, std::vector<Time>>> runs;
+  // By shape and layout, and by date.
+  std::map<std::tuple<int, int, int, OperandMajor>, std::map<std::string, std::vector<Time>>> runs;
   for (const std::string& path : paths) {
     std::ifstream file(path);
     std::string line;
@@ -151,6 +158,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     const std::size_t time = column("time_median_us");
     const std::size_t config = column("config");
     const std::size_t date = column("date");
+    const std::size_t layout = column("b");
     const std::size_t extents[] = {column("m"), column("n"), column("k")};
     for (int number = 2; std::getline(file, line); ++number) {
       const std::vector<std::string> fields = fields_of(line);
@@ -167,17 +175,19 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         const auto extent = [&](int of) { return std::stoi(fields[extents[of]]); };
         const GemmShape shape = {extent(0), extent(1), extent(2)};
         if (2e-9 * shape.m * shape.n * shape.k < least_gflop || (whole && !has_whole_tiles(shape))) continue;
-        if (!is_for_kernel_of(choice->second.tile, problem_of(shape))) continue;
-        runs[{shape.m, shape.n, shape.k}][fields[date]].push_back({choice->second, std::stod(fields[time])});
+        const OperandMajor b_major = fields[layout] == "row" ? OperandMajor::MN : OperandMajor::K;
+        if (!is_for_kernel_of(choice->second.tile, problem_of(shape, b_major))) continue;
+        runs[{shape.m, shape.n, shape.k, b_major}][fields[date]].push_back(
+            {choice->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {
         throw std::runtime_error(fmt::format("{}:{}: an extent or the time is no number", path, number));
       }
     }
   }
   std::vector<Shape> shapes;
-  for (const auto& [extents, of_shape] : runs) {
-    const auto& [m, n, k] = extents;
-    shapes.push_back({problem_of({m, n, k}), of_shape.rbegin()->second});
+  for (const auto& [key, of_shape] : runs) {
+    const auto& [m, n, k, b_major] = key;
+    shapes.push_back({problem_of({m, n, k}, b_major), of_shape.rbegin()->second});
   }
   if (shapes.empty())
     throw std::runtime_error("no row of version best with a configuration of wgmma, in burst mode");
@@ -316,7 +326,7 @@ int run(int argc, char** argv) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const Time& best = best_of(shapes[i]);
     fmt::print("{}: {} {:.2f} us, estimated {:.2f}; best {} {:.2f} us, estimated {:.2f}\n",
-               name_of(shapes[i].problem.args.shape), name_of(chosen[i]->choice), chosen[i]->us,
+               name_of(shapes[i]), name_of(chosen[i]->choice), chosen[i]->us,
                estimate_us(shapes[i], *chosen[i], model), name_of(best.choice), best.us,
                estimate_us(shapes[i], best, model));
   }

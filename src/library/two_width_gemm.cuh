@@ -64,7 +64,7 @@ struct Operands {
   static_assert(kMajorB == ptx::Major::K || takes_mn_major_b(Config::kTile));
   static_assert(kSpanLines == Config::kWgmmaM, "an m64 block of A is a span");
 
-  static constexpr int elem_bytes_along_k(ptx::Major major) {
+  HG_HOST_DEVICE static constexpr int elem_bytes_along_k(ptx::Major major) {
     return major == ptx::Major::K ? Config::kElemBytes : Config::kLineBytes;
   }
   static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K

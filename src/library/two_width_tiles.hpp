@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hopper_gemm/host_device.hpp"
 #include "library/wgmma_tile.hpp"
 
 // What kernels with tiles of two widths are compiled for, on the GPU and on the host.
@@ -19,7 +20,7 @@ inline constexpr int kNarrowN = 128;
 inline constexpr int kSpanLines = 64;
 
 /// Whether B may be MN-major: its columns then come in spans.
-constexpr bool takes_mn_major_b(const wgmma::Tile& wide) {
+HG_HOST_DEVICE constexpr bool takes_mn_major_b(const wgmma::Tile& wide) {
   return wide.block_n % kSpanLines == 0 && kNarrowN % kSpanLines == 0;
 }
 

@@ -30,6 +30,12 @@ double lines_per_row(const OperandArgs& operand) {
   return operand.leading_dimension % kSectorElems == 0 ? 1.72 : 2.76;
 }
 
+/// The least time of a K block.
+double least_block_us(const CostModel& model, const KernelArgs& args, const Tile& tile) {
+  if (is_skinny(tile)) return model.skinny_block_us;
+  return args.b.major == OperandMajor::MN ? model.mn_major_block_us : model.block_us;
+}
+
 /// The time of a K block, of which each of so many CTAs gets these rows of A and of B.
 double block_us(const CostModel& model, const KernelArgs& args, const Tile& tile, double flops, double rows_a,
                 double rows_b, double ctas) {
@@ -44,14 +50,16 @@ double block_us(const CostModel& model, const KernelArgs& args, const Tile& tile
   const double requests_us =
       (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) / model.sm_lines_per_us;
   return std::max({products_us, bytes / sm_bytes_per_us, bytes * ctas / model.l2_bytes_per_us, requests_us,
-                   skinny ? model.skinny_block_us : model.block_us});
+                   least_block_us(model, args, tile)});
 }
 
 /// Of a split K, where a tile has so many elements: each CTA sends what it does not store itself.
-double reduce_us(const CostModel& model, const Choice& choice, double elems) {
+double reduce_us(const CostModel& model, const KernelArgs& args, const Choice& choice, double elems) {
   if (choice.split == 1) return 0;
   if (is_skinny(choice.tile)) return model.skinny_reduce_us * choice.split;
-  return model.reduce_us + elems * (choice.split - 1) / choice.split / model.reduce_elems_per_us;
+  const double peers = choice.split - 1;
+  return model.reduce_us + (args.b.major == OperandMajor::MN ? model.mn_major_peer_us * peers : 0) +
+         elems * peers / choice.split / model.reduce_elems_per_us;
 }
 
 /// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it
@@ -98,7 +106,6 @@ Estimate estimate_of_one_width(const KernelArgs& args, const Choice& choice,
                                const ActiveClusters& active_clusters, const CostModel& model) {
   const auto [m, n, k] = args.shape;
   const Tile& tile = choice.tile;
-  const bool skinny = is_skinny(tile);
   const int size = cluster_size(choice);
   const std::int64_t clusters = std::int64_t{ceil_div(m, tile.block_m * tile.cluster_m)} *
                                 ceil_div(n, tile.block_n * tile.cluster_n) * args.batch_count * choice.slices;
@@ -115,8 +122,8 @@ Estimate estimate_of_one_width(const KernelArgs& args, const Choice& choice,
   const double flops = 2.0 * tile.block_m * tile.block_n * kBlockK;
   const double block = block_us(model, args, tile, flops, rows_a, rows_b, ctas);
   const double elems = rows * columns;
-  const double tile_us =
-      k_blocks * block + elems / choice.split / model.store_elems_per_us + reduce_us(model, choice, elems);
+  const double tile_us = k_blocks * block + elems / choice.split / model.store_elems_per_us +
+                         reduce_us(model, args, choice, elems);
 
   const auto batches_of = [&](const OperandArgs& operand) {
     return operand.batch_stride == 0 ? 1.0 : args.batch_count;
@@ -124,7 +131,8 @@ Estimate estimate_of_one_width(const KernelArgs& args, const Choice& choice,
   const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
                        1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
   // Least time for the operands to come from memory and D to go there.
-  const double memory_us = bytes / (skinny ? model.skinny_memory_bytes_per_us : model.memory_bytes_per_us);
+  const double memory_us =
+      bytes / (is_skinny(tile) ? model.skinny_memory_bytes_per_us : model.memory_bytes_per_us);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
     return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));

@@ -16,6 +16,7 @@ struct CostModel {
   double fill_us = 0.08;                  ///< until the first loads arrive
   double cluster_us = 0.62;               ///< a cluster's barriers
   double block_us = 0.17;                 ///< least time of a K block
+  double mn_major_block_us = 0.12;        ///< where B is MN-major
   double skinny_block_us = 0.1;           ///< of one of few rows
   double sm_flops_per_us = 7.0e6;         ///< of an SM that has its operands: 924 TFLOP/s for 132 of them
   double byte_us = 1.0e-6;                ///< of that time, what the power takes that brings a byte to the SM
@@ -30,6 +31,7 @@ struct CostModel {
   double skinny_memory_bytes_per_us = 4.2e6;  ///< what the kernel for few rows reaches
   double store_elems_per_us = 2.4e4;          ///< of an SM
   double reduce_us = 2.6;                     ///< to exchange the sums of a split K, beside
+  double mn_major_peer_us = 0.5;              ///< and where B is MN-major, for each peer
   double reduce_elems_per_us = 3700;          ///< what an SM sends of them
   double skinny_reduce_us = 0.48;             ///< the same of few rows, for each CTA
   double slices_us = 7.4;                     ///< of the kernel that adds up the sums of slices
