@@ -33,8 +33,9 @@ namespace hopper_gemm::library {
                                        const __grid_constant__ TwoWidthParams<config>,                       \
                                        const __grid_constant__ ClusterPositions)
 
-// The one whose last piece of a row begins in the one before.
+// The one whose last piece of a row begins in the one before, and the one of whole spans.
 using Pingpong = pingpong::Config<wgmma::Tile{128, 176, 5, 1, 2, 2}>;
+using PingpongSpans = pingpong::Config<wgmma::Tile{128, 192, 5, 1, 2, 2}>;
 
 constexpr auto kK = ptx::Major::K;
 constexpr auto kMn = ptx::Major::MN;
@@ -44,6 +45,7 @@ HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __half, kK
 HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kMn, kMn>>);
 HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>>);
 HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>>);
+HG_INSTANTIATE(PingpongSpans, pingpong::gemm_kernel<PingpongSpans, Operands<PingpongSpans, __half, kK, kMn>>);
 
 #undef HG_INSTANTIATE
 

@@ -140,7 +140,7 @@ struct Consumer {
   }
 };
 
-/// tensor_map_b, tensor_map_b_narrow: K-major of boxes of WIDE_N and of NARROW_N rows.
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
 template <typename Config, typename Operands>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,

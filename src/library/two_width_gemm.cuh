@@ -114,8 +114,8 @@ struct TwoWidthParams {
 };
 
 /// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
-/// the cluster's; tensor_map_b: K-major, of boxes of block_n rows. after_k_block(): called when one has been asked
-/// for. Threads: the producer warp, of which is_leader loads.
+/// the cluster's; tensor_map_b: of boxes of block_n rows, or of spans, see TwoWidthBoxes. after_k_block(): called when
+/// one has been asked for. Threads: the producer warp, of which is_leader loads.
 template <typename Config, typename Operands, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
                                           const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,

@@ -36,8 +36,9 @@ struct TwoWidthLauncher {
   }
 
   static Status load(const TwoWidthInputs& inputs) {
-    HG_RETURN_IF_ERROR(load_kernel(kernel_of(inputs)));
-    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel_of(inputs), sizeof(SharedStorage)));
+    const Kernel kernel = kernel_of(inputs);
+    HG_RETURN_IF_ERROR(load_kernel(kernel));
+    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, sizeof(SharedStorage)));
     return Kernels::load();
   }
 

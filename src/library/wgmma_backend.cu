@@ -113,10 +113,10 @@ ActiveClusters active_clusters_of(const Device& device) {
   return [device](const Choice& choice) { return active_clusters(device, choice); };
 }
 
-/// How an operand is cut into boxes: K-major one of all rows that a CTA loads, MN-major spans of 64 by the slice of K.
+/// How an operand is cut into boxes: K-major one of all rows that a CTA loads, MN-major spans by the slice of K.
 std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int sharers) {
   if (operand.major == OperandMajor::K) return {kBlockK, block_lines / sharers, 1};
-  return {64, kBlockK / sharers, 1};
+  return {kSpanLines, kBlockK / sharers, 1};
 }
 
 /// Of a single matrix no stride is used, but must be one that TMA could take.

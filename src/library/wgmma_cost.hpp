@@ -9,7 +9,7 @@
 namespace hopper_gemm::library::wgmma {
 
 /// What the estimates are made of: times in microseconds, and what is done in one. As `fit_cost_model` finds them for
-/// profiles/h200/library_tuning*.csv, rounded.
+/// profiles/h200/library_tuning*.csv, rounded, but library_tuning_large.csv, which holds them against other shapes.
 struct CostModel {
   double launch_us = 1.5;                 ///< of a kernel that has nothing to do
   double overlap_us = 0.3;                ///< of that, where the kernel before it still runs

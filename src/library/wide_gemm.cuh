@@ -36,7 +36,7 @@ struct Config : TwoWidthConfig<kWideTile> {
   static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = kConsumerBlocks;
   static_assert(kStoreN * kElemBytes == kLineBytes && kStoreM * kWarpgroupWarps == kWgmmaM,
-                "a warp's piece of D fits where its rows of a block's A were");
+                "a warp's piece of D fits where a quarter of a block's A was");
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer warp read it
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
 };
@@ -104,8 +104,9 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// Stores kStoreN columns of the warp's rows through its rows of A in a block of the stage: the block's
-  /// products must be done. fragment: their accumulators.
+  /// Stores kStoreN columns of the warp's rows through a quarter of A in a block of the stage: the block's products
+  /// must be done. Those of all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so
+  /// done for all when it is for one. fragment: their accumulators.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
                                               int column) const {
     const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp * Config::kStoreM;
@@ -228,7 +229,7 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands>& self,
   pending = {row + Config::kWgmmaM, first_column, kBlockN, stage};
 }
 
-/// tensor_map_b, tensor_map_b_narrow: K-major of boxes of WIDE_N and of NARROW_N rows.
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
 template <typename Operands>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,

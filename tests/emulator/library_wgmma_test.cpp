@@ -195,18 +195,18 @@ std::vector<Case> cases_of_two_widths() {
         cases.push_back({choice, problem, cluster_size(choice)});
       }
     }
-    for (const OperandMajor a : kMajors) {
-      for (const OperandMajor b : kMajors) {
-        if (a == OperandMajor::K && b == OperandMajor::K) continue;
-        for (const GemmShape& shape : kShapes) {
-          LibraryProblem problem{.shape = shape};
-          problem.major_a = a;
-          problem.major_b = b;
-          problem.input_type = problem.output_type = kTypes[cases.size() % 2];
-          problem.a = {.gap = 8};
-          problem.alpha = cases.size() % 3 == 0 ? -2 : 1;
-          cases.push_back({choice, problem, (cases.size() / 2 % 2 == 0 ? 1 : 3) * cluster_size(choice)});
-        }
+    // But for that of the loop above.
+    for (int layout = 1; layout < 4; ++layout) {
+      int number = layout;
+      for (const GemmShape& shape : kShapes) {
+        LibraryProblem problem{.shape = shape};
+        problem.major_a = kMajors[layout % 2];
+        problem.major_b = kMajors[layout / 2];
+        problem.input_type = problem.output_type = kTypes[number % 2];
+        problem.a = {.gap = 8};
+        problem.alpha = number % 3 == 0 ? -2 : 1;
+        cases.push_back({choice, problem, (number / 2 % 2 == 0 ? 1 : 3) * cluster_size(choice)});
+        ++number;
       }
     }
     LibraryProblem ragged{.shape = {264, 257, 72}};
@@ -581,6 +581,26 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({1, 67 * 64, 4096}, tile(16, 64, 7, 1, 3)));
   EXPECT_TRUE(overlaps({1, 120 * 64, 128}, tile(16, 64, 7, 1, 3)));
   EXPECT_FALSE(overlaps({1, 120 * 64, 16384}, tile(16, 64, 7, 1, 3)));
+}
+
+TEST(WgmmaChoice, GivesTilesOfTwoWidthsEachLayoutButPartsOfSpans) {
+  for (const Choice& choice : all_choices()) {
+    if (!library::two_widths_of(choice.tile).has_value()) continue;
+    for (const OperandMajor a : kMajors) {
+      for (const OperandMajor b : kMajors) {
+        library::Problem problem{};
+        problem.alignments = {.a = 16, .b = 16, .c = 16, .d = 16};
+        problem.args.shape = {512, 512, 512};
+        problem.args.batch_count = 1;
+        problem.args.a = {nullptr, a, 512, 0};
+        problem.args.b = {nullptr, b, 512, 0};
+        problem.args.epilogue.ldd = 512;
+        EXPECT_EQ(library::wgmma::is_for_kernel_of(choice.tile, problem),
+                  b == OperandMajor::K || choice.tile.block_n == 192)
+            << name_of(choice);
+      }
+    }
+  }
 }
 
 TEST(WgmmaChoice, LeavesMoreCtasThanALaunchHasToAnotherKernel) {

@@ -559,6 +559,10 @@ MUTANTS = {
         (TWO_WIDTH_GEMM, "smem.b[state.stage] + column * Config::kLineBytes", "smem.b[state.stage]")]),
     "library_wide_spans_of_a_as_if_k_major": (WIDE, [
         (TWO_WIDTH_GEMM, "kElemBytesA = elem_bytes_along_k(kMajorA)", "kElemBytesA = Config::kElemBytes")]),
+    "library_wide_spans_of_b_as_if_k_major": (WIDE, [
+        (TWO_WIDTH_GEMM, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
+    "library_pingpong_spans_of_b_as_if_k_major": (PINGPONG, [
+        (TWO_WIDTH_GEMM, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
     "library_wide_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
     "library_wide_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
     "library_wide_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "      wgmma_wait_group<0>();\n", "")]),

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "benchmark/shapes.hpp"
+#include "column_split.hpp"
 #include "cuda_check.hpp"
 #include "device_buffer.hpp"
 #include "empty_kernel.hpp"
@@ -309,8 +310,14 @@ class LibraryLayouts
 TEST_P(LibraryLayouts, AreExactInIntegers) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto& [config, major_a, major_b, type] = GetParam();
-  // Tiles of both widths, one of them in part, and K that ends within a block.
-  for (const GemmShape& shape : {GemmShape{1000, 1336, 600}, GemmShape{17, 40, 72}}) {
+  // Tiles of both widths for 66 clusters, and K that ends within a block; one tile in part.
+  constexpr GemmShape kBothWidths = {4968, 1544, 328};
+  const library::wgmma::Tile tile = choice_of(config)->tile;
+  const ColumnSplit columns = split_columns(kBothWidths, *library::two_widths_of(tile),
+                                            library::k_blocks_of_two_widths(tile, kBothWidths.k), 66);
+  ASSERT_GT(columns.wide_columns, 0);
+  ASSERT_GT(columns.narrow_columns, 0);
+  for (const GemmShape& shape : {kBothWidths, GemmShape{17, 40, 72}}) {
     PoisonedMemory memory(kMemoryBytes);
     ASSERT_TRUE(memory.exists());
     LibraryProblem problem{.shape = shape};
@@ -321,6 +328,9 @@ TEST_P(LibraryLayouts, AreExactInIntegers) {
     GemmPlan plan;
     const Status created = plan.create(gemm.descriptor({}), options_of(config));
     ASSERT_TRUE(created.ok()) << created.message();
+    const bool is_left_to_another =
+        plan.explain().find("does not compute such a problem") != std::string::npos;
+    EXPECT_EQ(is_left_to_another, major_b == OperandMajor::MN && !library::takes_mn_major_b(tile));
     const Status launched = plan.run(gemm.operands({}), nullptr);
     ASSERT_TRUE(launched.ok()) << launched.message();
     const Status waited = wait_for(nullptr);
