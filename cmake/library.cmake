@@ -27,14 +27,16 @@ endfunction()
 hg_add_library_host(hopper_gemm_library_host)
 target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 
-# The library's kernels for sm_90, and the choice among them.
+# The choice among the library's kernels for sm_90.
+add_library(hopper_gemm_library_choice OBJECT src/library/wgmma_choice.cpp src/library/wgmma_cost.cpp)
+target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
+
+# These kernels.
 add_library(hopper_gemm_library_wgmma OBJECT
   src/library/add_slices.cu
   src/library/pingpong_gemm.cu
   src/library/skinny_gemm.cu
   src/library/wgmma_backend.cu
-  src/library/wgmma_choice.cpp
-  src/library/wgmma_cost.cpp
   src/library/wgmma_instances_large.cu
   src/library/wgmma_instances_plain.cu
   src/library/wgmma_instances_small.cu
@@ -56,7 +58,8 @@ set_target_properties(hopper_gemm_library_mma PROPERTIES
   CUDA_ARCHITECTURES "${HG_LIBRARY_FALLBACK_ARCHITECTURES}")
 hg_guard_ptxas(hopper_gemm_library_mma)
 
-set(HG_LIBRARY_PARTS hopper_gemm_library_host hopper_gemm_library_wgmma hopper_gemm_library_mma)
+set(HG_LIBRARY_PARTS
+  hopper_gemm_library_host hopper_gemm_library_choice hopper_gemm_library_wgmma hopper_gemm_library_mma)
 set_target_properties(${HG_LIBRARY_PARTS} PROPERTIES
   POSITION_INDEPENDENT_CODE ON
   CXX_VISIBILITY_PRESET hidden

@@ -21,6 +21,34 @@ target_compile_options(hopper_gemm_options INTERFACE
   # Machine code for several GPUs takes a fifth of the space.
   $<$<COMPILE_LANGUAGE:CUDA>:-Xfatbin=-compress-all>)
 
+# With ccache, where there is one, nothing is compiled twice.
+find_program(HG_CCACHE ccache DOC "ccache, or empty: compile everything")
+mark_as_advanced(HG_CCACHE)
+set(cached_compiler "")
+if(HG_CCACHE)
+  # What ccache asks for where there are precompiled headers.
+  set(cached_compiler ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HG_CCACHE})
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+endif()
+foreach(language IN ITEMS C CXX CUDA)
+  if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${cached_compiler})
+  endif()
+endforeach()
+
+# hg_compile_for_any_gpu(target): for the GPUs from sm_75 on. The kernels for sm_80 and sm_90 are compiled once, to PTX that
+# is assembled for both: in the simt ladder the machine code is the same as from PTX of their own.
+function(hg_compile_for_any_gpu target)
+  if(HG_GENERAL_ARCHITECTURES)
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${HG_GENERAL_ARCHITECTURES}")
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_75,code=sm_75>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_80,code=[sm_80,sm_90,compute_80]>")
+endfunction()
+
 # hg_watch_waits(target): in the debug build, a wait for a barrier that never ends says who waits, and traps.
 function(hg_watch_waits target)
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:HG_DEVICE_WATCHDOG>)
@@ -33,8 +61,9 @@ function(hg_guard_ptxas target)
     return()
   endif()
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
-  set_target_properties(${target} PROPERTIES
-    CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/cmake/ptxas_guard.py")
+  # Before ccache, which repeats what ptxas said.
+  set(launcher ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/ptxas_guard.py ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
 endfunction()
 
 # hg_find_cutlass(variable): CUTLASS's include folder, which HG_CUTLASS_ROOT is, or holds as a checkout or a wheel.

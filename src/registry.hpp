@@ -90,6 +90,10 @@ std::span<const KernelInfo> simt_ladder();
 /// Everything that has a version, in the order in which tables list it.
 std::span<const KernelInfo> all_kernels();
 
+/// Whether all_kernels() holds kernels that are compiled for GPUs. A program that is built without those (CMake's
+/// HG_GPU_KERNELS is off) finds the emulator's there, which run on the emulator alone.
+bool has_gpu_kernels();
+
 /// The kernel with that version, or nullptr.
 const KernelInfo* find_kernel(std::string_view version);
 

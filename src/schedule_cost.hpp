@@ -25,7 +25,7 @@ struct FetchedStrips {
 /// K = 8192, 57 at K = 2048. kept_strips = 0 counts the distinct strips of each wave, its working set. Takes
 /// time in proportion to the number of tiles, and to kept_strips.
 template <typename Order>
-FetchedStrips fetched_strips(Order order, TileGrid grid, int workers, int kept_strips) {
+FetchedStrips fetched_strips(const Order& order, TileGrid grid, int workers, int kept_strips) {
   FetchedStrips fetched;
   std::vector<int> kept;  // last touched first; rows of A from 0 up, columns of B after them
   for (std::uint32_t first = 0; first < grid.num_tiles(); first += static_cast<std::uint32_t>(workers)) {

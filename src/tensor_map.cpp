@@ -162,13 +162,13 @@ Status encode_tensor_map_with(TensorMapEncodeFn encode, const TensorMapSpec& spe
 Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map) {
   static const DriverEntryPoint entry_point = find_tensor_map_encoder();
   HG_RETURN_IF_ERROR(check_tensor_map_entry_point(entry_point));
-  return encode_tensor_map_with(std::bit_cast<TensorMapEncodeFn>(entry_point.function), spec, tensor_map);
+  return encode_tensor_map_with(reinterpret_cast<TensorMapEncodeFn>(entry_point.function), spec, tensor_map);
 }
 
 Status replace_tensor_map_address(const void* base, TensorMap* tensor_map) {
   static const DriverEntryPoint entry_point = find_tensor_map_address_replacer();
   HG_RETURN_IF_ERROR(check_tensor_map_entry_point(entry_point));
-  const CUresult result = std::bit_cast<TensorMapReplaceAddressFn>(entry_point.function)(
+  const CUresult result = reinterpret_cast<TensorMapReplaceAddressFn>(entry_point.function)(
       reinterpret_cast<CUtensorMap*>(tensor_map), const_cast<void*>(base));
   return result == CUDA_SUCCESS ? Status() : refused("cuTensorMapReplaceAddress", result);
 }

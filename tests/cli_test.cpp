@@ -271,7 +271,7 @@ class CliTest : public FolderTest {
 // Bad input.
 
 TEST_F(CliTest, UnknownVersionListsWhatThereIs) {
-  expect_refused({"99"}, {"'99'", "0, 1-4, hopper, ceiling, cutlass and all", "`matmul list`"});
+  expect_refused({"99"}, {"'99'", "0, 1-4, hopper, ceiling, cutlass and all", "`./matmul list`"});
   for (const char* version :
        {"best", "ampere.1", "simt.1", "-1", "01", "1,2", "4-9", "0-99", "x-3", "2-", "list2"}) {
     EXPECT_EQ(run({version}), kExitCannotRun) << version;
@@ -286,7 +286,7 @@ TEST_F(CliTest, BackwardsRange) { expect_refused({"4-2"}, {"'4-2' runs backwards
 TEST_F(CliTest, NoVersion) { expect_refused({}, {"no kernel version", "matmul list"}); }
 
 TEST_F(CliTest, ListStandsAlone) {
-  expect_refused({"1", "list"}, {"list was given together", "`matmul list` alone"});
+  expect_refused({"1", "list"}, {"list was given together", "`./matmul list` alone"});
 }
 
 TEST_F(CliTest, BadShapes) {
@@ -338,7 +338,7 @@ TEST_F(CliTest, EmptyOptionValues) {
 
 TEST_F(CliTest, UnknownOptionListsWhatThereIs) {
   expect_refused({"1", "--sise", "8"},
-                 {"no option '--sise'", "--size, --shape", "--csv, --json", "`matmul --help`"});
+                 {"no option '--sise'", "--size, --shape", "--csv, --json", "`./matmul --help`"});
   expect_refused({"1", "--sms", "4"}, {"no option '--sms'", "--device", "--seeds, --trace"});
 }
 
@@ -350,7 +350,7 @@ TEST_F(CliTest, OptionsWithTooFewOrTooManyValues) {
 }
 
 TEST_F(CliTest, ListTakesNoOptions) {
-  expect_refused({"list", "--csv", "x"}, {"--csv was given together with list", "`matmul list` alone"});
+  expect_refused({"list", "--csv", "x"}, {"--csv was given together with list", "`./matmul list` alone"});
   expect_refused({"list", "--no-verify"}, {"--no-verify was given together with list"});
 }
 
@@ -380,7 +380,7 @@ TEST_F(CliTest, CsvAndJsonToOneFileUnderTwoSpellings) {
 // A machine that cannot run it.
 
 TEST_F(CliTest, NoGpu) {
-  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   const std::string csv = folder_ / "results.csv";
   expect_refused({"1", "--csv", csv.c_str(), "--device", "gpu"}, {"no NVIDIA GPU is visible"});
 }
@@ -641,7 +641,7 @@ TEST_F(CliTest, ProfileOfAKernelThatHangsExitsWithOne) {
 }
 
 TEST_F(CliTest, ProfileIsOfOneLaunchAndMeasuresNothing) {
-  const char* example = "`matmul 7 --profile --size 8192`";
+  const char* example = "`./matmul 7 --profile --size 8192`";
   expect_refused({"2-3", "--profile"}, {"2 versions, 1 shapes and 1 modes", example});
   expect_refused({"3", "0", "--profile"}, {"2 versions", example});
   expect_refused({"3", "--profile", "--size", "64", "--size", "128"}, {"2 shapes", example});
@@ -844,6 +844,7 @@ class TuneTest : public CliTest {
 
   std::vector<std::string> variants_of_request() const {
     std::vector<std::string> variants;
+    variants.reserve(platform_.request_.kernels.size());
     for (const SessionKernel& kernel : platform_.request_.kernels) {
       variants.push_back(kernel.version + " " + kernel.variant);
     }
@@ -852,7 +853,7 @@ class TuneTest : public CliTest {
 };
 
 TEST_F(TuneTest, IsNothingToProfile) {
-  expect_refused({"tune", "2", "--profile"}, {"together with tune", "`matmul 7 --profile --size 8192`"});
+  expect_refused({"tune", "2", "--profile"}, {"together with tune", "`./matmul 7 --profile --size 8192`"});
 }
 
 TEST_F(TuneTest, ConfigurationToProfileThatDoesNotRunHereIsAnError) {
@@ -872,14 +873,14 @@ TEST_F(TuneTest, TakesTunableVersionsOnly) {
   expect_refused({"tune", "1-3"}, {"tune was given version 1"});
   expect_refused({"tune", "0", "2"}, {"tune was given version 0"});
   expect_refused({"tune", "ceiling"}, {"tune was given version ceiling"});
-  expect_refused({"tune"}, {"tune was given no version", "`matmul tune 2`"});
+  expect_refused({"tune"}, {"tune was given no version", "`./matmul tune 2`"});
   expect_refused({"2", "tune"}, {"'tune'"});
 }
 
 TEST_F(TuneTest, NeedsAGpu) {
   expect_refused({"tune", "2", "--device", "emulator"},
                  {"tune measures speed", "on the emulator", "leave tune out", "verifies 2"});
-  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   expect_refused({"tune", "2"}, {"tune measures speed", "since no NVIDIA GPU is visible to CUDA"});
 }
 
@@ -964,7 +965,7 @@ TEST_F(TuneTest, ARefusedConfigurationIsNoFailure) {
 TEST_F(TuneTest, ConfigThatIsNoFileOrNoneOfTunes) {
   const std::string missing = folder_ / "missing.json";
   expect_refused({"2", "--config", missing.c_str()},
-                 {"--config cannot read '", "missing.json", "`matmul tune`"});
+                 {"--config cannot read '", "missing.json", "`./matmul tune`"});
   expect_refused({"2", "--config", folder_.c_str()}, {"--config cannot read '"});
   expect_refused({"2", "--config", ""}, {"--config", "got ''"});
   for (const char* text : {"", "version,name\n", "[{}]", "{\"m\": 3}"}) {
@@ -979,7 +980,7 @@ TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
   std::string path = tuned_file({tuned});
   expect_config_refused({"2", "--size", "1024", "--config", path.c_str()},
                         {"asks for " + to_string(small_tile(9)) + " of kernel 2 (second)",
-                         "is not compiled for that", "`matmul tune 2`"});
+                         "is not compiled for that", "`./matmul tune 2`"});
   tuned.version = "1";
   tuned.config = text_of(0);
   path = tuned_file({tuned});
@@ -1044,7 +1045,7 @@ TEST_F(BestTest, ExplainsEachShapeForTheGpuThatThereIs) {
 
 TEST_F(BestTest, ExplainsForTheEmulatedGpuWhereThereIsNoOther) {
   platform_.emulated_kernels_ = kWithBest;
-  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   EXPECT_EQ(run({"explain", "--size", "64"}), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("device  an emulated sm_90 GPU with the 132 SMs of an H200"),
                                 HasSubstr("since no NVIDIA GPU is visible to CUDA"), HasSubstr("wgmma_k64")));
@@ -1058,7 +1059,7 @@ TEST_F(BestTest, ExplainsForTheEmulatedGpuWhereThereIsNoOther) {
 }
 
 TEST_F(BestTest, ExplainTakesShapesTypesAndLayoutsAlone) {
-  expect_refused({"explain", "1"}, {"explain was given together with versions", "`matmul explain`"});
+  expect_refused({"explain", "1"}, {"explain was given together with versions", "`./matmul explain`"});
   expect_refused({"1", "explain"}, {"explain was given together with versions"});
   expect_refused({"tune", "explain"}, {"explain was given together with versions"});
   expect_refused({"explain", "--rounds", "3"},
@@ -1069,7 +1070,7 @@ TEST_F(BestTest, ExplainTakesShapesTypesAndLayoutsAlone) {
 TEST_F(BestTest, ExplainSaysWhyItCannot) {
   EXPECT_EQ(run({"explain", "--size", "8192"}), kExitCannotRun);
   EXPECT_THAT(err_.str(), HasSubstr("matmul: 8192x8192x8192: K is too long for the fake\n"));
-  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   expect_refused({"explain", "--device", "gpu"}, {"no NVIDIA GPU is visible"});
   expect_refused({"explain"}, {"explain is about version best", "the emulator"});
   platform_.kernels_ = kLadder;
@@ -1111,6 +1112,7 @@ class OptionsTest : public ::testing::Test {
         parse_options(static_cast<int>(arguments.size()), arguments.data(), kernels_, &options_);
     EXPECT_TRUE(parsed.ok()) << parsed.message();
     std::vector<std::string> versions;
+    versions.reserve(options_.kernels.size());
     for (const KernelInfo* kernel : options_.kernels) versions.emplace_back(kernel->version);
     return versions;
   }

@@ -98,7 +98,7 @@ class NoGpuPlatform : public Platform {
   }
 
   std::span<const KernelInfo> ladder_ = kFakes;
-  Status query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `matmul list`");
+  Status query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   Status tensor_map_status_;
 };
 
@@ -175,7 +175,7 @@ TEST_F(EmulatedRunTest, AskedForItNeedsNoReason) {
 }
 
 TEST_F(EmulatedRunTest, AskedForAGpuItRefuses) {
-  expect_refused({"1", "--device", "gpu"}, {"no NVIDIA GPU is visible to CUDA; type `matmul list`"});
+  expect_refused({"1", "--device", "gpu"}, {"no NVIDIA GPU is visible to CUDA; type `./matmul list`"});
 }
 
 // Refusals.
@@ -237,7 +237,7 @@ TEST_F(EmulatedRunTest, TraceIsOfOneLaunch) {
   expect_refused({"1", "--trace", trace},
                  {"one version at one shape", "1 versions at 0 shapes", "--shape 256x256x256"});
   expect_refused({"1-2", "--shape", "8x8x8", "--trace", trace},
-                 {"2 versions at 1 shapes", "matmul 1 --device"});
+                 {"2 versions at 1 shapes", "./matmul 1 --device"});
   expect_refused({"1", "--shape", "8x8x8", "--size", "8", "--size", "16", "--trace", trace}, {"at 2 shapes"});
   expect_refused({"1", "--shape", "8x8x8", "--seeds", "2", "--trace", trace},
                  {"--seeds asks for 2", "type --seeds 1"});
@@ -308,9 +308,10 @@ TEST_F(EmulatedRunTest, AWrongElementFailsAndSaysHowToSeeItAgain) {
   EXPECT_THAT(line_of("2 faulty               129x257x136"), HasSubstr("      3  WRONG"));
   EXPECT_THAT(
       out_.str(),
-      AllOf(HasSubstr("\n    1 of 33153 elements are wrong (0 NaN); the first, D[2, 1], is 1000 and"),
-            HasSubstr("(seed 124, integer data)\n"),
-            HasSubstr("\n    again: matmul 2 --device emulator --shape 129x257x136 --seeds 1 --seed 124\n")));
+      AllOf(
+          HasSubstr("\n    1 of 33153 elements are wrong (0 NaN); the first, D[2, 1], is 1000 and"),
+          HasSubstr("(seed 124, integer data)\n"),
+          HasSubstr("\n    again: ./matmul 2 --device emulator --shape 129x257x136 --seeds 1 --seed 124\n")));
   EXPECT_THAT(line_of("2 faulty               8x8x8"), HasSubstr("     10  verified"));
   EXPECT_THAT(line_of("3 right_too            129x257x136"), HasSubstr("     10  verified"));
   EXPECT_EQ(launches.size(), 33U);
@@ -378,7 +379,7 @@ TEST_F(EmulatedRunTest, AFailedLaunchPrintsItsReport) {
   EXPECT_THAT(line_of("2 faulty"), HasSubstr("      1  FAILED"));
   EXPECT_THAT(out_.str(),
               HasSubstr("\n    deadlock: no thread can go on\n      thread 0 of CTA 1 waits\n"
-                        "    again: matmul 2 --device emulator --shape 8x8x8 --seeds 1 --seed 40\n"));
+                        "    again: ./matmul 2 --device emulator --shape 8x8x8 --seeds 1 --seed 40\n"));
   EXPECT_EQ(launches.size(), 11U);
   EXPECT_EQ(run({"2", "--size", "8", "--seeds", "1", "--seed", "4", "--type", "bf16", "--b", "col"}),
             kExitWrongKernel);
@@ -451,7 +452,7 @@ TEST_F(RealLadderTest, AWriteBehindDIsReportedByTheEmulator) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("outside of every allocation"), HasSubstr("v01_tma_wgmma.cu:")));
   EXPECT_THAT(out_.str(), Not(HasSubstr("cudaLaunchKernelEx")));
   EXPECT_THAT(out_.str(),
-              EndsWith("again: matmul 1 --device emulator --shape 64x64x64 --seeds 1 --seed 3\n"));
+              EndsWith("again: ./matmul 1 --device emulator --shape 64x64x64 --seeds 1 --seed 3\n"));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ HOPPER = """\
 | ceiling | peak | the idea of ceiling | 900 | 112.5 % |  |  |  |
 
 Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, at \
-8192x8192x8192, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+8192x8192x8192, normal inputs, median of 7 interleaved rounds, by `./matmul all --mode both`.
 """
 
 AMPERE = """\
@@ -47,7 +47,7 @@ TFLOP/s (sustained) | % of cuBLAS (sustained) | % of CUTLASS (sustained) |
 | ampere.2 | second | the idea of ampere.2 | 300 | 37.5 % | 60.0 % | +50.0 % | 350 | 50.0 % | 87.5 % |
 
 Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, at \
-4096x4096x4096, bf16, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+4096x4096x4096, bf16, normal inputs, median of 7 interleaved rounds, by `./matmul all --mode both`.
 """
 
 SIMT = """\
@@ -57,7 +57,7 @@ SIMT = """\
 | simt.1 | naive | the idea of simt.1 | 5.0 | 10.0 % |  |
 
 Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, at \
-4096x4096x4096, fp32, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+4096x4096x4096, fp32, normal inputs, median of 7 interleaved rounds, by `./matmul all --mode both`.
 """
 
 
@@ -67,7 +67,7 @@ LIBRARY = """\
 | all 2 shapes | 100.0 % (80.0 %) | 104.9 % (100.0 %) |
 
 Measured on one NVIDIA H200 (132 SMs) at commit 0123abcdef on 2026-01-02, CUDA 13.0, driver 580.95.05, bf16, B \
-column-major, normal inputs, median of 7 interleaved rounds, by `build/release/matmul all --mode both`.
+column-major, normal inputs, median of 7 interleaved rounds, by `./matmul all --mode both`.
 
 <details><summary>All 2 shapes</summary>
 

@@ -53,7 +53,7 @@ TEST(CheckAnyDevice, NoDriver) {
   const Status status = check_any_device(0, cudaErrorInsufficientDriver, 0);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("no NVIDIA driver is installed"), HasSubstr("`matmul list`")));
+              AllOf(HasSubstr("no NVIDIA driver is installed"), HasSubstr("`./matmul list`")));
 }
 
 TEST(CheckAnyDevice, DriverTooOld) {
@@ -68,7 +68,7 @@ TEST(CheckAnyDevice, NoGpu) {
   for (const cudaError_t error : {cudaErrorNoDevice, cudaSuccess}) {
     const Status status = check_any_device(13000, error, 0);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("no NVIDIA GPU is visible"), HasSubstr("`matmul list`")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("no NVIDIA GPU is visible"), HasSubstr("`./matmul list`")));
   }
 }
 

@@ -314,11 +314,5 @@ TEST(TileGrid, RefusesTilesThatReachBeyondAnInt) {
   EXPECT_EQ(check_tile_grid({8, 2147483393, 8}, 256, 256).code(), StatusCode::Unsupported);
 }
 
-TEST(WgmmaCeiling, CountsWholeBlocks) {
-  EXPECT_EQ(wgmma_ceiling_flops({128, 256, 64}), 2.0 * 128 * 256 * 64);
-  EXPECT_EQ(wgmma_ceiling_flops({129, 1, 1}), 2.0 * 2 * 128 * 256 * 64);
-  EXPECT_EQ(wgmma_ceiling_flops({8192, 8192, 8192}), 2.0 * 8192 * 8192 * 8192);
-}
-
 }  // namespace
 }  // namespace hopper_gemm

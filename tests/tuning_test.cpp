@@ -1,4 +1,4 @@
-// What `matmul tune` writes must be what --config reads, and nothing else must pass for it.
+// What `./matmul tune` writes must be what --config reads, and nothing else must pass for it.
 
 #include "benchmark/tuning.hpp"
 
@@ -116,7 +116,7 @@ void expect_unreadable(const std::string& text, const std::string& reason) {
   const Status status = parse_tuned_json("some/file", text, &configs);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("--config cannot make out 'some/file'"), HasSubstr(reason),
-                                      HasSubstr("`matmul tune`")));
+                                      HasSubstr("`./matmul tune`")));
 }
 
 TEST(TunedJson, ThatIsNoneIsRefused) {

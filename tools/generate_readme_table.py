@@ -68,7 +68,7 @@ def header_sentence(row, operands):
         f"Measured on one {row['gpu']} ({row['sm_count']} SMs) at commit {row['commit']} on {row['date'][:10]}, "
         f"CUDA {row['cuda']}" + (f", driver {row['driver']}" if row["driver"] else "") +
         f", {operands}, {row['data']} inputs, median of {row['rounds']} interleaved rounds, by "
-        f"`build/release/{row['command']}`."
+        f"`./{row['command']}`."
     )
 
 

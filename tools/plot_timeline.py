@@ -2,7 +2,7 @@
 """Draws the pipeline of one CTA, as the emulator traced it, as SVG: who fills a stage, who waits, who multiplies, who
 stores.
 
-    build/release/matmul 11 --device emulator --shape 512x256x512 --seed 3 --trace t.json
+    ./matmul 11 --device emulator --shape 512x256x512 --seed 3 --trace t.json
     ./dev plots timeline t.json pipeline.svg [--cta 0] [--blocks 0-7] [--axis order|steps] [--title TEXT]
 
 It takes traces of kernels with a ring of full and empty barriers: versions 3 to 11 of the Hopper ladder. K blocks are

@@ -10,7 +10,8 @@ namespace hopper_gemm {
 Status check_any_device(int driver_version, cudaError_t count_error, int count) {
   if (driver_version == 0) {
     return unsupported(
-        "no NVIDIA driver is installed; type `matmul list` to see what there is to run on a machine with an "
+        "no NVIDIA driver is installed; type `./matmul list` to see what there is to run on a machine with "
+        "an "
         "sm_90 GPU (H100, H200)");
   }
   if (count_error == cudaErrorInsufficientDriver) {
@@ -21,7 +22,8 @@ Status check_any_device(int driver_version, cudaError_t count_error, int count) 
   }
   if (count_error == cudaErrorNoDevice || (count_error == cudaSuccess && count == 0)) {
     return unsupported(
-        "no NVIDIA GPU is visible to CUDA (CUDA_VISIBLE_DEVICES may hide it); type `matmul list` to see what "
+        "no NVIDIA GPU is visible to CUDA (CUDA_VISIBLE_DEVICES may hide it); type `./matmul list` to see "
+        "what "
         "there is to run on an sm_90 GPU (H100, H200)");
   }
   return cuda_status(count_error, "cudaGetDeviceCount");

@@ -214,7 +214,12 @@ std::span<const KernelInfo> CudaPlatform::kernels() { return all_kernels(); }
 
 bool CudaPlatform::has_cutlass() { return !cutlass_configs(DataType::BFloat16).empty(); }
 
-Status CudaPlatform::query_device(DeviceInfo* device) { return query_cuda_device(device); }
+Status CudaPlatform::query_device(DeviceInfo* device) {
+  if (!has_gpu_kernels()) {
+    return unsupported("this program was built without kernels for GPUs; `./dev build` compiles them");
+  }
+  return query_cuda_device(device);
+}
 
 Status CudaPlatform::check_tensor_map_support() { return hopper_gemm::check_tensor_map_support(); }
 

@@ -63,7 +63,7 @@ Status parse_tuned_json(const std::string& path, std::string_view text, std::vec
     for (const Json& object : Json::parse(text)) configs->push_back(from_json(object));
   } catch (const std::exception& error) {
     return invalid_argument(fmt::format(
-        "--config cannot make out '{}' ({}); type the name of a file that `matmul tune` wrote by --json",
+        "--config cannot make out '{}' ({}); type the name of a file that `./matmul tune` wrote by --json",
         path, error.what()));
   }
   return {};

@@ -348,7 +348,7 @@ class Run {
     std::getline(file, text, '\0');  // all of it; unlike an iterator it does not throw where this is a folder
     if (!file.is_open() || file.bad()) {
       return invalid_argument(fmt::format(
-          "--config cannot read '{}'; type the name of a file that `matmul tune` wrote by --json", path));
+          "--config cannot read '{}'; type the name of a file that `./matmul tune` wrote by --json", path));
     }
     HG_RETURN_IF_ERROR(parse_tuned_json(path, text, &tuned_));
     bool used = false;
@@ -364,7 +364,7 @@ class Run {
     }
     if (used) return {};
     return invalid_argument(fmt::format(
-        "'{}' holds no configuration for any version, type and shape that this is to run; type `matmul "
+        "'{}' holds no configuration for any version, type and shape that this is to run; type `./matmul "
         "tune` with the same --shape first, or leave --config out",
         path));
   }
@@ -372,7 +372,7 @@ class Run {
   static Status check_config(const std::string& path, const KernelInfo& kernel, const std::string& config) {
     if (kernel.tuning != nullptr && kernel.tuning->has_config(config)) return {};
     return invalid_argument(fmt::format(
-        "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `matmul tune {}` to see "
+        "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `./matmul tune {}` to see "
         "what there is",
         path, config, kernel.version, kernel.name, kernel.version));
   }

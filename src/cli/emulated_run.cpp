@@ -343,7 +343,7 @@ Status EmulatedRun::check_arguments() const {
   if (!options_.gpu_versions.empty()) {
     return invalid_argument(
         fmt::format("version {} is no kernel of the ladder and runs on a GPU only, but this is to run on "
-                    "the emulator{}; type one that `matmul list` shows between 0 and ceiling, or all",
+                    "the emulator{}; type one that `./matmul list` shows between 0 and ceiling, or all",
                     options_.gpu_versions.front(), why));
   }
   if (!options_.gpu_options.empty()) {
@@ -361,7 +361,7 @@ Status EmulatedRun::check_trace() {
   if (options_.kernels.size() != 1 || options_.shapes.size() != 1) {
     return invalid_argument(
         fmt::format("--trace writes the timeline of one version at one shape, but {} versions at {} shapes "
-                    "were given; type for example `matmul {} --device emulator --shape {} --trace FILE`",
+                    "were given; type for example `./matmul {} --device emulator --shape {} --trace FILE`",
                     options_.kernels.size(), options_.shapes.size(), options_.kernels.front()->version,
                     to_string(options_.shapes.empty() ? kDefaultShapes[0] : options_.shapes.front())));
   }
@@ -467,7 +467,7 @@ void EmulatedRun::print(const KernelInfo& kernel, const GemmShape& shape, const 
   if (failed) {
     out_ << indented(outcome.fault)
          << indented(
-                fmt::format("again: matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}{}",
+                fmt::format("again: ./matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}{}",
                             kernel.version, to_string(shape), outcome.failing_seed,
                             options_.data_given ? " --data " + options_.data_name : "",
                             options_.type ? fmt::format(" --type {}", to_string(*options_.type)) : "",

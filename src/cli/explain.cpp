@@ -25,7 +25,7 @@ Status find_best(std::span<const KernelInfo> kernels, std::string_view device, c
   if (found == kernels.end()) {
     return unsupported(
         fmt::format("explain is about version best, which this program has not compiled for "
-                    "the {}; type `matmul list` to see what there is",
+                    "the {}; type `./matmul list` to see what there is",
                     device));
   }
   *best = &*found;

@@ -153,12 +153,12 @@ Status unknown_option(const CLI::App& app, const std::string& asked) {
     names += (names.empty() ? "" : ", ") + option->get_name();
   }
   return invalid_argument(fmt::format(
-      "there is no option '{}', only {}; type `matmul --help` to see what each one is", asked, names));
+      "there is no option '{}', only {}; type `./matmul --help` to see what each one is", asked, names));
 }
 
 Status lacks_value(const CLI::Option& option, std::string_view got) {
   return invalid_argument(
-      fmt::format("{} got {} where it needs {}; type {} {}, or `matmul --help` to see what "
+      fmt::format("{} got {} where it needs {}; type {} {}, or `./matmul --help` to see what "
                   "it takes",
                   option.get_name(), got, option.get_type_name(), option.get_name(), option.get_type_name()));
 }
@@ -170,7 +170,7 @@ Status refused_by_parser(const CLI::App& app, const std::string& text) {
   if (option == nullptr) option = app.get_option_no_throw("--" + name);
   if (option == nullptr) {
     return invalid_argument(fmt::format(
-        "the command line cannot be read ({}); type `matmul --help` to see what is possible", text));
+        "the command line cannot be read ({}); type `./matmul --help` to see what is possible", text));
   }
   if (!is_flag(*option)) return lacks_value(*option, "nothing");
   return invalid_argument(
@@ -229,7 +229,7 @@ std::string versions_text(std::span<const KernelInfo> kernels) {
 
 Status unknown_version(const std::string& asked, std::span<const KernelInfo> kernels) {
   return invalid_argument(fmt::format(
-      "there is no kernel version '{}', only 0, {}ceiling, cutlass and all; type `matmul list` to see "
+      "there is no kernel version '{}', only 0, {}ceiling, cutlass and all; type `./matmul list` to see "
       "what each one is",
       asked, versions_text(kernels)));
 }
@@ -305,7 +305,7 @@ class Selection {
   std::vector<std::string> gpu_versions_;
 };
 
-/// What `matmul tune` takes.
+/// What `./matmul tune` takes.
 Status check_tunable(std::span<const KernelInfo> kernels, const Options& options) {
   std::string tunable;
   for (const KernelInfo& kernel : kernels) {
@@ -321,13 +321,13 @@ Status check_tunable(std::span<const KernelInfo> kernels, const Options& options
         others.front(), tunable));
   }
   if (options.kernels.empty()) {
-    return invalid_argument(fmt::format("tune was given no version; type for example `matmul tune {}`",
+    return invalid_argument(fmt::format("tune was given no version; type for example `./matmul tune {}`",
                                         tunable.substr(0, tunable.find(','))));
   }
   return {};
 }
 
-/// What is left to say of `matmul explain` once that was typed alone.
+/// What is left to say of `./matmul explain` once that was typed alone.
 Status read_explain(const CLI::App& app, Options* options) {
   for (const CLI::Option* option : named_options(app)) {
     const auto* const found = std::find(kExplainOptions.begin(), kExplainOptions.end(), option->get_name());
@@ -344,13 +344,14 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
                      std::span<const KernelInfo> kernels, Options* options) {
   if (versions.empty()) {
     return invalid_argument(
-        "no kernel version was given; type `matmul list` to see the versions, or `matmul all` to run them");
+        "no kernel version was given; type `./matmul list` to see the versions, or `./matmul all` to run "
+        "them");
   }
   if (versions.front() == "list" && versions.size() == 1) {
     for (const CLI::Option* option : named_options(app)) {
       if (option->count() == 0) continue;
       return invalid_argument(
-          fmt::format("{} was given together with list, which takes no options; type `matmul list` alone",
+          fmt::format("{} was given together with list, which takes no options; type `./matmul list` alone",
                       option->get_name()));
     }
     options->action = Options::Action::List;
@@ -364,11 +365,11 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
       continue;
     }
     if (version == "list") {
-      return invalid_argument("list was given together with versions to run; type `matmul list` alone");
+      return invalid_argument("list was given together with versions to run; type `./matmul list` alone");
     }
     if (version == kExplain) {
       return invalid_argument(
-          "explain was given together with versions, but is about best alone; type `matmul explain` and "
+          "explain was given together with versions, but is about best alone; type `./matmul explain` and "
           "shapes");
     }
     HG_RETURN_IF_ERROR(selection.add(version));
@@ -462,7 +463,7 @@ Status read_data(const std::string& name, Options* options) {
 
 /// Ok if this is one launch.
 Status check_profile(const CLI::App& app, const Options& options) {
-  constexpr std::string_view kExample = "type for example `matmul 7 --profile --size 8192`";
+  constexpr std::string_view kExample = "type for example `./matmul 7 --profile --size 8192`";
   for (const char* name : {"--rounds", "--csv", "--json", "--html"}) {
     if (app.get_option(name)->count() == 0) continue;
     return invalid_argument(fmt::format(
@@ -510,7 +511,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
                      Options* options) {
   CLI::App app(
       "Verifies and measures GEMM kernels for NVIDIA GPUs, Hopper above all:\nD[M,N] = A[M,K] * B[K,N].",
-      "matmul");
+      "./matmul");
   RawOptions raw;
   declare(app, raw);
   try {

@@ -71,7 +71,7 @@ Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem) {
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
   if (runs_on(kernel.target, device.compute_capability)) return {};
   return unsupported(fmt::format(
-      "kernel {} ({}) needs an {} GPU{}, but {} is {}; type `matmul list` to see what each version needs",
+      "kernel {} ({}) needs an {} GPU{}, but {} is {}; type `./matmul list` to see what each version needs",
       kernel.version, kernel.name, target_text(kernel.target),
       kernel.target.or_newer ? "" : " (H100, H200, GH200)", device.name, sm_text(device.compute_capability)));
 }

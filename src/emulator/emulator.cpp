@@ -21,6 +21,7 @@ EmulationOptions options;
 Trace trace;
 std::map<const void*, std::size_t> shared_bytes_allowed;
 std::string launch_error;
+std::uint64_t launch_count = 0;
 
 /// Of an SM; a CTA may have that less the 1 KiB of the driver's, from sm_80 on.
 std::size_t shared_bytes_of_sm() {
@@ -75,6 +76,8 @@ void configure(const EmulationOptions& new_options) { options = new_options; }
 
 std::uint64_t steps() { return machine.now(); }
 
+std::uint64_t launches() { return launch_count; }
+
 const char* last_report() { return launch_error.c_str(); }
 
 void* allocate(std::size_t bytes) { return device_heap.allocate(bytes); }
@@ -115,6 +118,7 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
                    const std::function<void()>& thread) {
   launch_error = fault_of(kernel, config);
   if (!launch_error.empty()) return cudaErrorInvalidConfiguration;
+  ++launch_count;
   trace.events.clear();
   machine.configure({options.seed, options.sms, options.trace_path.empty() ? nullptr : &trace});
   const Index3 grid = {config.gridDim.x, 1, 1};

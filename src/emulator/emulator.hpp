@@ -32,6 +32,9 @@ void configure(const EmulationOptions& options);
 /// Steps that the last launch took.
 std::uint64_t steps();
 
+/// Launches so far.
+std::uint64_t launches();
+
 /// What was wrong in the last launch, with who, where and when; empty if nothing was.
 const char* last_report();
 

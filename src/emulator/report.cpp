@@ -26,6 +26,7 @@ std::string look_up(const void* pc) {
   const auto offset =
       static_cast<const unsigned char*>(pc) - static_cast<const unsigned char*>(object.dli_fbase) - 1;
   const std::string command = fmt::format("addr2line -i -e '{}' {:#x} 2>/dev/null", object.dli_fname, offset);
+  // NOLINTNEXTLINE(bugprone-command-processor): the path is that of a loaded library
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::string places;
   char line[1024];

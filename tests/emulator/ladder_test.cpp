@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <iostream>
 #include <iterator>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +14,7 @@
 #include "emulated_gemm.hpp"
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
+#include "fresh_seed.hpp"
 #include "tests/ladder_problems.hpp"
 
 namespace hopper_gemm::emulator {
@@ -32,12 +31,6 @@ constexpr std::uint64_t kSeeds[] = {1, 2};
 constexpr std::uint64_t kConfigSeed = 1;
 constexpr int kSms[] = {2, 4, 6};
 
-// One for the whole run, so that a line of its output is enough to repeat it.
-std::uint64_t fresh_seed() {
-  static const std::uint64_t seed = std::random_device()();
-  return seed;
-}
-
 void expect_product(const std::function<Status(const GemmArgs&)>& launch, EmulationOptions options,
                     EmulatedGemm* gemm) {
   options.sms = kSms[options.seed % std::size(kSms)];
@@ -51,8 +44,6 @@ void expect_product(const std::function<Status(const GemmArgs&)>& launch, Emulat
 
 void expect_products(const KernelInfo& kernel, const LadderProblem& problem,
                      std::span<const std::uint64_t> seeds) {
-  std::cout << "the fresh seed is " << fresh_seed() << '\n';
-  testing::Test::RecordProperty("fresh_seed", std::to_string(fresh_seed()));
   EmulatedGemm gemm(problem);
   const auto launch = [&](const GemmArgs& args) { return kernel.launch(args, nullptr); };
   for (const std::uint64_t seed : seeds) expect_product(launch, {.seed = seed}, &gemm);

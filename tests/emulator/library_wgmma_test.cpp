@@ -8,16 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iostream>
 #include <memory>
 #include <ostream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
+#include "fresh_seed.hpp"
 #include "library/backend.hpp"
 #include "library/skinny_gemm.hpp"
 #include "library/two_width_gemm.hpp"
@@ -57,17 +56,6 @@ std::string test_name(const Case& test) {
 }
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test_name(test); }
-
-// One for the whole run, so that a line of its output is enough to repeat it.
-std::uint64_t fresh_seed() {
-  static const std::uint64_t seed = std::random_device()();
-  return seed;
-}
-
-void announce_fresh_seed() {
-  std::cout << "the fresh seed is " << fresh_seed() << '\n';
-  testing::Test::RecordProperty("fresh_seed", std::to_string(fresh_seed()));
-}
 
 /// What the back end remembers of a GPU it remembers by its number: each size has one of its own, none that of the GPU
 /// that plans are made for.
@@ -381,7 +369,6 @@ class EmulatedLibraryWgmma : public testing::TestWithParam<Case> {
 };
 
 TEST_P(EmulatedLibraryWgmma, IsExactAndCleanWhateverTheSchedule) {
-  announce_fresh_seed();
   for (const std::uint64_t seed : kSeeds) expect_right(seed);
   expect_right(fresh_seed());
 }
@@ -425,7 +412,6 @@ std::vector<Case> cases_of_sums() {
 class EmulatedLibrarySplits : public EmulatedLibraryWgmma {};
 
 TEST_P(EmulatedLibrarySplits, AddUpInTheSameOrderWhateverTheSchedule) {
-  announce_fresh_seed();
   expect_right(1);
   const std::vector<std::byte> first = gemm_->bytes_of_d();
   expect_right(fresh_seed());

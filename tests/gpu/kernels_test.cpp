@@ -79,7 +79,7 @@ class HopperBits : public testing::TestWithParam<GemmShape> {};
 TEST_P(HopperBits, AreThoseOfVersion11InAllLaterVersions) {
   HG_SKIP_WITHOUT_HOPPER();
   const auto [m, n, k] = GetParam();
-  const auto pitch = [](int extent) { return static_cast<std::int64_t>((extent + 7) / 8 * 8); };
+  const auto pitch = [](int extent) { return (std::int64_t{extent} + 7) / 8 * 8; };
   DeviceBuffer<std::uint16_t> a;
   DeviceBuffer<std::uint16_t> b;
   DeviceBuffer<std::uint16_t> d;

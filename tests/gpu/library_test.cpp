@@ -487,6 +487,7 @@ TEST(LibraryPlans, RunOnEightStreamsFromEightThreads) {
   }
   std::vector<std::string> faults(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       const Stream stream;
@@ -515,6 +516,7 @@ TEST(LibraryPlans, AreMadeByEightThreadsAtOnce) {
   constexpr int kThreads = 8;
   std::vector<std::string> chosen(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&chosen, i] {
       GemmDescriptor gemm;

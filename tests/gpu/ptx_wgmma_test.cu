@@ -7,13 +7,13 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <ptx/address.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/wgmma.cuh>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -38,6 +38,10 @@ constexpr int kEightRowsBytes = 8 * kRowBytes;      // one repeat of the 128B sw
 constexpr int kMnMajorChunkBytes = kK * kRowBytes;  // MN-major: 64 elements of M or N, all kK rows of K
 constexpr int kTileABytes = kM * kK * 2;
 constexpr int kTileBBytes = kMaxN * kK * 2;
+
+// What is multiplied of the tiles' kK. Each N takes a wrapper of its own; how descriptors advance along K is the same for
+// all of them, and each instruction takes the compilers a while.
+__host__ __device__ constexpr int depth_of(int n) { return n % 64 == 0 ? kK : kInstructionK; }
 
 enum class SourceA { Smem, Registers };
 
@@ -67,44 +71,84 @@ __device__ uint64_t tile_desc(ptx::SmemAddr tile, int k, int rows) {
   }
 }
 
+// Where a thread's fragments of A and D begin: rows row and row + 8, columns column and column + 1, and on in steps of 8.
+__device__ int fragment_row(int thread) { return thread / 32 * 16 + thread % 32 / 4; }
+__device__ int fragment_column(int thread) { return thread % 4 * 2; }
+
 struct alignas(1024) TileStorage {
   unsigned char a[kTileABytes];
   unsigned char b[kTileBBytes];
 };
 
-// d_out[64, kN] = (scale_d != 0 ? d_in : 0) + kScaleA * a[64, 64] * kScaleB * b[kN, 64]^T, with one
-// warpgroup.
-template <int kN, typename T, SourceA kSourceA, Major kMajorA, Major kMajorB, int kScaleA, int kScaleB,
-          Swizzle kSwizzle = Swizzle::B128>
-__global__ void __launch_bounds__(128, 1)
-    wgmma_kernel(const T* a, const T* b, const float* d_in, float* d_out, int scale_d) {
-  TileStorage& tiles = dynamic_shared_storage<TileStorage>();
+// How one product is computed: what a wrapper's template arguments can be, but for kN and the type.
+struct Variant {
+  const char* name;
+  SourceA source_a;
+  Major major_a;
+  Major major_b;
+  int scale_a;
+  int scale_b;
+  Swizzle swizzle;
+};
+
+struct OperandVariants {
+  static constexpr Variant kTable[] = {
+      {"SS A:K B:K", SourceA::Smem, Major::K, Major::K, 1, 1, Swizzle::B128},
+      {"SS A:K B:MN, -A", SourceA::Smem, Major::K, Major::MN, -1, 1, Swizzle::B128},
+      {"SS A:MN B:K, -B", SourceA::Smem, Major::MN, Major::K, 1, -1, Swizzle::B128},
+      {"SS A:MN B:MN, -A -B", SourceA::Smem, Major::MN, Major::MN, -1, -1, Swizzle::B128},
+      {"RS B:K", SourceA::Registers, Major::K, Major::K, 1, 1, Swizzle::B128},
+      {"RS B:MN, -A", SourceA::Registers, Major::K, Major::MN, -1, 1, Swizzle::B128},
+      {"RS B:K, -B", SourceA::Registers, Major::K, Major::K, 1, -1, Swizzle::B128},
+  };
+};
+
+struct SwizzleVariants {
+  static constexpr Variant kTable[] = {
+      {"no swizzle", SourceA::Smem, Major::K, Major::K, 1, 1, Swizzle::None},
+      {"32B", SourceA::Smem, Major::K, Major::K, 1, 1, Swizzle::B32},
+      {"64B", SourceA::Smem, Major::K, Major::K, 1, 1, Swizzle::B64},
+      {"128B", SourceA::Smem, Major::K, Major::K, 1, 1, Swizzle::B128},
+  };
+};
+
+// A and B of kM and n lines to shared memory, for wgmma to read.
+template <typename T, const Variant& kVariant>
+__device__ void fill_tiles(const T* a, const T* b, int n, TileStorage& tiles) {
+  constexpr Swizzle kSwizzle = kVariant.swizzle;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kM * kK; i += 128) {
-    const uint32_t offset = tile_offset<kMajorA, kSwizzle>(i / kK, i % kK, kM);
+    const uint32_t offset = tile_offset<kVariant.major_a, kSwizzle>(i / kK, i % kK, kM);
     *reinterpret_cast<T*>(tiles.a + swizzle_offset(offset, kSwizzle)) = a[i];
   }
-  for (int i = thread; i < kN * kK; i += 128) {
-    const uint32_t offset = tile_offset<kMajorB, kSwizzle>(i / kK, i % kK, kN);
+  for (int i = thread; i < n * kK; i += 128) {
+    const uint32_t offset = tile_offset<kVariant.major_b, kSwizzle>(i / kK, i % kK, n);
     *reinterpret_cast<T*>(tiles.b + swizzle_offset(offset, kSwizzle)) = b[i];
   }
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
+}
 
-  // The fragments of this thread: row, row + 8; columns column, column + 1, and on in steps of 8.
-  const int row = thread / 32 * 16 + thread % 32 / 4;
-  const int column = thread % 4 * 2;
-  float accum[kN / 2];
+// accum += or = (kScaleA * A) * (kScaleB * B)^T from global memory through shared memory, with one warpgroup.
+template <int kN, typename T, const Variant& kVariant>
+__device__ __forceinline__ void multiply(const T* a, const T* b, float (&accum)[kN / 2], int scale_d) {
+  constexpr Swizzle kSwizzle = kVariant.swizzle;
+  constexpr Major kMajorA = kVariant.major_a;
+  constexpr Major kMajorB = kVariant.major_b;
+  constexpr int kScaleA = kVariant.scale_a;
+  constexpr int kScaleB = kVariant.scale_b;
+  TileStorage& tiles = dynamic_shared_storage<TileStorage>();
+  fill_tiles<T, kVariant>(a, b, kN, tiles);
+  const int thread = static_cast<int>(threadIdx.x);
+
+  constexpr int kSteps = depth_of(kN) / kInstructionK;
+  uint32_t fragment_a[kSteps][4];
+  if constexpr (kVariant.source_a == SourceA::Registers) {
 #pragma unroll
-  for (int i = 0; i < kN / 2; ++i) {
-    accum[i] = d_in[(row + i / 2 % 2 * 8) * kN + i / 4 * 8 + column + i % 2];
-  }
-  uint32_t fragment_a[kK / kInstructionK][4];
-  if constexpr (kSourceA == SourceA::Registers) {
-#pragma unroll
-    for (int i = 0; i < kK / kInstructionK * 4; ++i) {
-      const int k = i / 4 * kInstructionK + i % 4 / 2 * 8 + column;
-      fragment_a[i / 4][i % 4] = *reinterpret_cast<const uint32_t*>(&a[(row + i % 2 * 8) * kK + k]);
+    for (int i = 0; i < kSteps * 4; ++i) {
+      const int row = fragment_row(thread) + i % 2 * 8;
+      const int k = i / 4 * kInstructionK + i % 4 / 2 * 8 + fragment_column(thread);
+      fragment_a[i / 4][i % 4] = *reinterpret_cast<const uint32_t*>(&a[row * kK + k]);
       ptx::wgmma_fence_operand(fragment_a[i / 4][i % 4]);
     }
   }
@@ -114,10 +158,10 @@ __global__ void __launch_bounds__(128, 1)
   ptx::wgmma_fence_operand(accum);
   ptx::wgmma_fence();
 #pragma unroll
-  for (int k = 0; k < kK; k += kInstructionK) {
+  for (int k = 0; k < depth_of(kN); k += kInstructionK) {
     const int accumulate = k == 0 ? scale_d : 1;
     const uint64_t desc_b = tile_desc<kMajorB, kSwizzle>(smem_b, k, kN);
-    if constexpr (kSourceA == SourceA::Registers) {
+    if constexpr (kVariant.source_a == SourceA::Registers) {
       ptx::wgmma_mma_async<kN, T, kMajorB, kScaleA, kScaleB>(accum, fragment_a[k / kInstructionK], desc_b,
                                                              accumulate);
     } else {
@@ -128,7 +172,30 @@ __global__ void __launch_bounds__(128, 1)
   ptx::wgmma_commit_group();
   ptx::wgmma_wait_group<0>();
   ptx::wgmma_fence_operand(accum);
+}
 
+template <int kN, typename T, typename Variants, std::size_t... kIndex>
+__device__ __forceinline__ void multiply_by_variant(std::size_t variant, const T* a, const T* b,
+                                                    float (&accum)[kN / 2], int scale_d,
+                                                    std::index_sequence<kIndex...>) {
+  ((variant == kIndex ? multiply<kN, T, Variants::kTable[kIndex]>(a, b, accum, scale_d) : void()), ...);
+}
+
+// d_out[64, kN] = (scale_d != 0 ? d_in : 0) + the product a[64, depth] * b[kN, depth]^T by Variants::kTable[variant]. One kernel for all
+// variants: the compilers take their time for each.
+template <int kN, typename T, typename Variants>
+__global__ void __launch_bounds__(128, 1)
+    wgmma_kernel(std::size_t variant, const T* a, const T* b, const float* d_in, float* d_out, int scale_d) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = fragment_row(thread);
+  const int column = fragment_column(thread);
+  float accum[kN / 2];
+#pragma unroll
+  for (int i = 0; i < kN / 2; ++i) {
+    accum[i] = d_in[(row + i / 2 % 2 * 8) * kN + i / 4 * 8 + column + i % 2];
+  }
+  multiply_by_variant<kN, T, Variants>(variant, a, b, accum, scale_d,
+                                       std::make_index_sequence<std::extent_v<decltype(Variants::kTable)>>());
 #pragma unroll
   for (int i = 0; i < kN / 2; ++i) {
     d_out[(row + i / 2 % 2 * 8) * kN + i / 4 * 8 + column + i % 2] = accum[i];
@@ -136,48 +203,20 @@ __global__ void __launch_bounds__(128, 1)
 }
 
 template <typename T>
-struct Variant {
-  std::string name;
-  int scale;  // kScaleA * kScaleB
-  void (*kernel)(const T* a, const T* b, const float* d_in, float* d_out, int scale_d);
-};
+using Kernel = void (*)(std::size_t variant, const T* a, const T* b, const float* d_in, float* d_out,
+                        int scale_d);
 
-template <int kN, typename T, SourceA kSourceA, Major kMajorA, Major kMajorB, int kScaleA, int kScaleB>
-Variant<T> variant() {
-  const auto major = [](Major value) { return value == Major::K ? "K" : "MN"; };
-  std::string name = kSourceA == SourceA::Smem ? "SS" : "RS";
-  name += std::string(" ") + (std::is_same_v<T, __half> ? "f16" : "bf16");
-  if (kSourceA == SourceA::Smem) name += std::string(" A:") + major(kMajorA);
-  name += std::string(" B:") + major(kMajorB);
-  name += " scales " + std::to_string(kScaleA) + ", " + std::to_string(kScaleB);
-  return {name, kScaleA * kScaleB, wgmma_kernel<kN, T, kSourceA, kMajorA, kMajorB, kScaleA, kScaleB>};
-}
-
-template <int kN, typename T>
-std::vector<Variant<T>> variants() {
-  constexpr SourceA kSmem = SourceA::Smem;
-  constexpr SourceA kRegisters = SourceA::Registers;
-  return {
-      variant<kN, T, kSmem, Major::K, Major::K, 1, 1>(),
-      variant<kN, T, kSmem, Major::K, Major::MN, -1, 1>(),
-      variant<kN, T, kSmem, Major::MN, Major::K, 1, -1>(),
-      variant<kN, T, kSmem, Major::MN, Major::MN, -1, -1>(),
-      variant<kN, T, kRegisters, Major::K, Major::K, 1, 1>(),
-      variant<kN, T, kRegisters, Major::K, Major::MN, -1, 1>(),
-      variant<kN, T, kRegisters, Major::K, Major::K, 1, -1>(),
-  };
-}
-
-struct VariantsOfN {
+struct KernelsOfN {
   int n;
-  std::vector<Variant<__nv_bfloat16>> bf16;
-  std::vector<Variant<__half>> f16;
+  Kernel<__nv_bfloat16> bf16;
+  Kernel<__half> f16;
 };
 
 template <std::size_t... kIndex>
-std::vector<VariantsOfN> all_variants(std::index_sequence<kIndex...>) {
-  return {{static_cast<int>(kIndex + 1) * 8, variants<static_cast<int>(kIndex + 1) * 8, __nv_bfloat16>(),
-           variants<static_cast<int>(kIndex + 1) * 8, __half>()}...};
+std::vector<KernelsOfN> all_kernels(std::index_sequence<kIndex...>) {
+  return {{static_cast<int>(kIndex + 1) * 8,
+           wgmma_kernel<static_cast<int>(kIndex + 1) * 8, __nv_bfloat16, OperandVariants>,
+           wgmma_kernel<static_cast<int>(kIndex + 1) * 8, __half, OperandVariants>}...};
 }
 
 // Asymmetric in its two indices, so that transposed or shifted tiles do not pass.
@@ -185,10 +224,10 @@ int a_value(int m, int k) { return (m * 7 + k * 3) % 9 - 4; }
 int b_value(int n, int k) { return (n * 5 + k * 11) % 7 - 3; }
 int d_value(int m, int n) { return (m * 13 + n * 3) % 31 - 15; }
 
-class PtxWgmma : public testing::TestWithParam<VariantsOfN> {};
+class PtxWgmma : public testing::TestWithParam<KernelsOfN> {};
 
 template <typename T>
-void check_variants(int n, const std::vector<Variant<T>>& variants) {
+void check_variants(int n, Kernel<T> kernel, std::span<const Variant> variants) {
   ManagedArray<T> a(kM * kK);
   ManagedArray<T> b(static_cast<std::size_t>(n) * kK);
   ManagedArray<float> d_in(static_cast<std::size_t>(kM) * n);
@@ -198,23 +237,26 @@ void check_variants(int n, const std::vector<Variant<T>>& variants) {
   for (int i = 0; i < n * kK; ++i) b[i] = T(static_cast<float>(b_value(i / kK, i % kK)));
   std::vector<int> product(static_cast<std::size_t>(kM) * n);
   for (int i = 0; i < kM * n; ++i) {
-    for (int k = 0; k < kK; ++k) product[i] += a_value(i / n, k) * b_value(i % n, k);
+    for (int k = 0; k < depth_of(n); ++k) product[i] += a_value(i / n, k) * b_value(i % n, k);
   }
 
-  for (const Variant<T>& variant : variants) {
+  for (std::size_t number = 0; number < variants.size(); ++number) {
+    const Variant& variant = variants[number];
     for (int scale_d : {0, 1, 2}) {  // any value but 0 accumulates
-      SCOPED_TRACE(variant.name + ", scale_d " + std::to_string(scale_d));
+      SCOPED_TRACE(std::string(std::is_same_v<T, __half> ? "f16 " : "bf16 ") + variant.name + ", scale_d " +
+                   std::to_string(scale_d));
       for (int i = 0; i < kM * n; ++i) {
         // With scale_d = 0 the old accumulators must not be read at all: NaN would survive a multiplication by 0.
         d_in[i] = scale_d == 0 ? std::nanf("") : static_cast<float>(d_value(i / n, i % n));
         d_out[i] = std::nanf("");
       }
-      run_kernel(variant.kernel, 128, sizeof(TileStorage), a.data(), b.data(), d_in.data(), d_out.data(),
+      run_kernel(kernel, 128, sizeof(TileStorage), number, a.data(), b.data(), d_in.data(), d_out.data(),
                  scale_d);
       int wrong = 0;
       std::string first_wrong;
       for (int i = 0; i < kM * n; ++i) {
-        const int expected = variant.scale * product[i] + (scale_d == 0 ? 0 : d_value(i / n, i % n));
+        const int expected =
+            variant.scale_a * variant.scale_b * product[i] + (scale_d == 0 ? 0 : d_value(i / n, i % n));
         if (!(d_out[i] == static_cast<float>(expected)) && wrong++ == 0) {
           first_wrong = "first at (" + std::to_string(i / n) + ", " + std::to_string(i % n) +
                         "): " + std::to_string(d_out[i]) + " instead of " + std::to_string(expected);
@@ -225,28 +267,21 @@ void check_variants(int n, const std::vector<Variant<T>>& variants) {
   }
 }
 
-template <Swizzle kSwizzle>
-Variant<__nv_bfloat16> swizzle_variant(const char* name) {
-  constexpr int kN = 64;
-  return {name, 1, wgmma_kernel<kN, __nv_bfloat16, SourceA::Smem, Major::K, Major::K, 1, 1, kSwizzle>};
-}
-
 TEST(PtxWgmmaDescriptor, ReadsEverySwizzleMode) {
   HG_SKIP_WITHOUT_HOPPER();
-  check_variants<__nv_bfloat16>(
-      64, {swizzle_variant<Swizzle::None>("no swizzle"), swizzle_variant<Swizzle::B32>("32B"),
-           swizzle_variant<Swizzle::B64>("64B"), swizzle_variant<Swizzle::B128>("128B")});
+  check_variants<__nv_bfloat16>(64, wgmma_kernel<64, __nv_bfloat16, SwizzleVariants>,
+                                SwizzleVariants::kTable);
 }
 
 TEST_P(PtxWgmma, MatchesCpuProduct) {
   HG_SKIP_WITHOUT_HOPPER();
-  check_variants<__nv_bfloat16>(GetParam().n, GetParam().bf16);
-  check_variants<__half>(GetParam().n, GetParam().f16);
+  check_variants<__nv_bfloat16>(GetParam().n, GetParam().bf16, OperandVariants::kTable);
+  check_variants<__half>(GetParam().n, GetParam().f16, OperandVariants::kTable);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryN, PtxWgmma,
-                         testing::ValuesIn(all_variants(std::make_index_sequence<kMaxN / 8>())),
-                         [](const testing::TestParamInfo<VariantsOfN>& test) {
+                         testing::ValuesIn(all_kernels(std::make_index_sequence<kMaxN / 8>())),
+                         [](const testing::TestParamInfo<KernelsOfN>& test) {
                            return "m64n" + std::to_string(test.param.n) + "k16";
                          });
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Writes a kernel of the ladder, or of the library, with one deliberate mistake, which the emulator must find.
+"""Writes kernels of the ladder and of the library with one deliberate mistake each, which the emulator must find.
 
-usage: make_mutant.py SOURCE_ROOT OUTPUT_FOLDER NAME
-       make_mutant.py --list
+usage: make_mutants.py SOURCE_ROOT OUTPUT_FOLDER
+       make_mutants.py --list
 
-The mutant's kernel becomes OUTPUT_FOLDER/kernel.cu, and a header that the mistake is in OUTPUT_FOLDER/include/... or
-OUTPUT_FOLDER/src/...: include paths that come before the project's. What the emulator says of each mutant is in mutants_test.cpp.
+A mutant's kernel becomes OUTPUT_FOLDER/NAME/kernel.cu. A header that the mistake is in becomes
+OUTPUT_FOLDER/NAME/include/... or OUTPUT_FOLDER/NAME/src/..., which are include paths that come before the project's.
+mutants_test.cpp holds what the emulator says of each mutant. Files whose text does not change are left alone, so that
+only the mutants of what was edited are compiled again.
 --list prints a line for each mutant: its name, its namespace, and the files that it is made from.
 """
 
 import pathlib
-import shutil
 import sys
 
 V02 = "src/kernels/hopper/v02_large_tile.cu"
@@ -49,6 +50,7 @@ SKINNY = "src/library/skinny_gemm.cu"
 WIDE = "src/library/wide_gemm.cu"
 WIDE_GEMM = "src/library/wide_gemm.cuh"
 TWO_WIDTH_GEMM = "src/library/two_width_gemm.cuh"
+TWO_WIDTH_LAUNCH = "src/library/two_width_launch.hpp"
 SKINNY_GEMM = "src/library/skinny_gemm.cuh"
 SUMS_EXCHANGE = "src/library/sums_exchange.cuh"
 
@@ -163,6 +165,13 @@ SKINNY_TRANSPOSED = "  __syncwarp();\n#pragma unroll\n  for (int e = 0; e < Conf
 SKINNY_STAGED = "    __syncwarp();\n#pragma unroll 4\n"
 SKINNY_SLOT = "slot * (split - 1) + source - (source < owner ? 0 : 1);"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
+
+# Kernels of the library are compiled for two types, of which mutants run one: the other's are the same once more.
+UNUSED_TYPES = {
+    SKINNY: [(SKINNY, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()")],
+    PINGPONG: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
+    WIDE: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
+}
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
 MUTANTS = {
@@ -621,9 +630,15 @@ def sources_of(kernel, replacements):
     return [kernel] + sorted({path for path, _, _ in replacements} - {kernel})
 
 
+def replacements_of(kernel, mistake):
+    """What is replaced in a mutant: the mistake, and types that no mutant runs."""
+    return mistake + UNUSED_TYPES.get(kernel, [])
+
+
 def mutate(root, name):
     """The mutant's files: what each is made from, and its text."""
-    kernel, replacements = MUTANTS[name]
+    kernel, mistake = MUTANTS[name]
+    replacements = replacements_of(kernel, mistake)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in sources_of(kernel, replacements)}
     for path, old, new in replacements:
         count = texts[path].count(old)
@@ -634,22 +649,28 @@ def mutate(root, name):
     return texts
 
 
+def write(folder, texts):
+    """Writes a mutant's files, and removes those of an earlier table, which would go on shadowing the project's."""
+    targets = {folder / ("kernel.cu" if path.endswith(".cu") else path): text for path, text in texts.items()}
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in targets:
+            path.unlink()
+    for path, text in targets.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
 def main():
     if sys.argv[1:] == ["--list"]:
-        for name, (kernel, replacements) in MUTANTS.items():
-            print(name, namespace_of(kernel), *sources_of(kernel, replacements))
+        for name, (kernel, mistake) in MUTANTS.items():
+            print(name, namespace_of(kernel), *sources_of(kernel, replacements_of(kernel, mistake)))
         return
-    if len(sys.argv) != 4 or sys.argv[3] not in MUTANTS:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
     root, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    texts = mutate(root, sys.argv[3])
-    # A header of an earlier table would go on shadowing the project's.
-    for folder in ("include", "src"):
-        shutil.rmtree(output / folder, ignore_errors=True)
-    for path, text in texts.items():
-        target = output / ("kernel.cu" if path.endswith(".cu") else path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+    for name in MUTANTS:
+        write(output / name, mutate(root, name))
 
 
 if __name__ == "__main__":

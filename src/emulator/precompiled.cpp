@@ -1,0 +1,1 @@
+// A source file for the precompiled header that the emulated kernels share (CMakeLists.txt).
