@@ -168,6 +168,7 @@ LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
 # Kernels of the library are compiled for two types, of which mutants run one: the other's are the same once more.
 UNUSED_TYPES = {
+    LIBRARY: [(WGMMA_GEMM, "multiply_layouts<Config, __half>(", "multiply_layouts<Config, __nv_bfloat16>(")],
     SKINNY: [(SKINNY, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()")],
     PINGPONG: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
     WIDE: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
