@@ -1,19 +1,26 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/tuning.hpp"
 #include "cli/app.hpp"
 #include "cli/options.hpp"
+#include "cli/refusal.hpp"
 #include "test_support.hpp"
 #include "tile_config_name.hpp"
 
@@ -283,6 +290,32 @@ TEST_F(CliTest, UnknownVersionAmongKnownOnesRunsNothing) { expect_refused({"1", 
 
 TEST_F(CliTest, BackwardsRange) { expect_refused({"4-2"}, {"'4-2' runs backwards", "2-4"}); }
 
+TEST_F(CliTest, WrongEnvironmentIsRefused) {
+  platform_.kernels_ = all_kernels();
+  for (const char* const value : {"wgmma_1x1", "best", "\033[31mred\n"}) {
+    setenv("HGEMM_CONFIG", value, 1);
+    expect_refused({"best", "--size", "1024"},
+                   {"the environment variable HGEMM_CONFIG is '", "`./matmul tune best`", "unset it"});
+    EXPECT_THAT(err_.str(), Not(HasSubstr("\033")));
+  }
+  EXPECT_EQ(run({"1", "--size", "1024"}), kExitOk) << "it is for best alone";
+  for (const char* const value : {"", "wgmma", "mma", "mma_64x64x64_s4"}) {
+    setenv("HGEMM_CONFIG", value, 1);
+    const KernelInfo* const best = find_kernel("best");
+    EXPECT_TRUE(check_environment({&best, 1}).ok()) << value;
+  }
+  unsetenv("HGEMM_CONFIG");
+}
+
+TEST_F(CliTest, NoExceptionLeaves) {
+  platform_.before_session_ = [] { throw std::bad_alloc(); };
+  EXPECT_EQ(run({"1"}), kExitCannotRun);
+  EXPECT_THAT(err_.str(), HasSubstr("matmul: host memory ran out; end other programs"));
+  platform_.before_session_ = [] { throw std::runtime_error("something else"); };
+  EXPECT_EQ(run({"1"}), kExitCannotRun);
+  EXPECT_THAT(err_.str(), HasSubstr("matmul: this cannot be done (something else)\n"));
+}
+
 TEST_F(CliTest, NoVersion) { expect_refused({}, {"no kernel version", "matmul list"}); }
 
 TEST_F(CliTest, ListStandsAlone) {
@@ -299,7 +332,7 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
   expect_refused({"1", "--suite", "cubes"},
-                 {"--suite got 'cubes'", "squares, llm, ragged, library and long_k"});
+                 {"--suite got 'cubes'", "squares, llm, ragged, library, long_k and ragged_k"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
@@ -362,9 +395,34 @@ TEST_F(CliTest, ArgumentsWithLineBreaksStayOnOneLine) {
 TEST_F(CliTest, UnwritableFiles) {
   const std::string missing = folder_ / "missing" / "results.csv";
   expect_refused({"1", "--csv", missing.c_str()}, {"--csv cannot write", "No such file or directory"});
-  expect_refused({"1", "--csv", folder_.c_str()}, {"--csv cannot write", "no regular file"});
-  expect_refused({"1", "--json", "/dev/null"}, {"--json cannot write '/dev/null'", "no regular file"});
-  expect_refused({"1", "--html", "/dev/null"}, {"--html cannot write '/dev/null'", "no regular file"});
+  expect_refused({"1", "--csv", folder_.c_str()}, {"--csv cannot write", "neither a regular file nor"});
+}
+
+TEST_F(CliTest, PipesGetTheWholeReportOnce) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string text;
+  std::thread reader([&] { text = read(pipe); });
+  EXPECT_EQ(run({"1", "--size", "1024", "--size", "2048", "--json", pipe.c_str()}), kExitOk) << err_.str();
+  reader.join();
+  EXPECT_EQ(nlohmann::json::parse(text).back()["m"], 2048);
+}
+
+// What a run that is cut off leaves: a file for each shape that was finished.
+TEST_F(CliTest, FilesHoldWhatIsFinished) {
+  const std::string csv = folder_ / "results.csv";
+  const std::string json = folder_ / "results.json";
+  const std::string html = folder_ / "results.html";
+  int sessions = 0;
+  platform_.before_session_ = [&] {
+    if (++sessions == 2) {
+      for (const std::string& path : {csv, json, html}) EXPECT_THAT(read(path), HasSubstr("1024")) << path;
+    }
+  };
+  EXPECT_EQ(run({"1", "--size", "1024", "--size", "2048", "--csv", csv.c_str(), "--json", json.c_str(),
+                 "--html", html.c_str()}),
+            kExitOk);
+  EXPECT_EQ(sessions, 2);
 }
 
 TEST_F(CliTest, CsvAndJsonToOneFileUnderTwoSpellings) {
@@ -974,6 +1032,36 @@ TEST_F(TuneTest, ConfigThatIsNoFileOrNoneOfTunes) {
   }
 }
 
+TEST_F(TuneTest, ConfigWithExtentsThatAreNoneIsRefused) {
+  for (const char* const extent : {"64.9", "4294967360", "-64", "0", "\"64\"", "1.5e+300", "null"}) {
+    const std::string text = fmt::format(
+        R"([{{"version": "2", "type": "bf16", "b": "col", "m": {}, "n": 64, "k": 64, "config": "x", "tflops": 1}}])",
+        extent);
+    const std::string path = write_file("wrong.json", text);
+    expect_config_refused({"2", "--size", "64", "--config", path.c_str()},
+                          {"m is ", extent, "a whole number from 1 to 2147483647 is needed"});
+  }
+}
+
+TEST_F(TuneTest, ConfigIsNotRepeatedAtLength) {
+  const std::string long_text(10000, 'x');
+  for (const std::string& text :
+       {long_text, fmt::format(R"([{{"version": "2", "type": "{}"}}])", long_text),
+        fmt::format(R"([{{"version": "2", "type": "bf16", "b": "{}"}}])", long_text)}) {
+    const std::string path = write_file("wrong.json", text);
+    EXPECT_EQ(run({"2", "--size", "64", "--config", path.c_str()}), kExitCannotRun);
+    EXPECT_LT(err_.str().size(), 400U + path.size());
+  }
+}
+
+// Nobody writes to it.
+TEST_F(TuneTest, ConfigThatIsAPipeIsRefused) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(run({"2", "--config", pipe.c_str()}), kExitCannotRun);
+  EXPECT_THAT(err_.str(), HasSubstr("it is no regular file"));
+}
+
 TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
   TunedConfig tuned{
       "2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, to_string(small_tile(9)), 1};
@@ -1069,7 +1157,8 @@ TEST_F(BestTest, ExplainTakesShapesTypesAndLayoutsAlone) {
 
 TEST_F(BestTest, ExplainSaysWhyItCannot) {
   EXPECT_EQ(run({"explain", "--size", "8192"}), kExitCannotRun);
-  EXPECT_THAT(err_.str(), HasSubstr("matmul: 8192x8192x8192: K is too long for the fake\n"));
+  EXPECT_THAT(err_.str(),
+              HasSubstr("matmul: 8192x8192x8192: K is too long for the fake; type a smaller --shape\n"));
   platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   expect_refused({"explain", "--device", "gpu"}, {"no NVIDIA GPU is visible"});
   expect_refused({"explain"}, {"explain is about version best", "the emulator"});

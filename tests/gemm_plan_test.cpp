@@ -675,17 +675,49 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
   Status status = create(small_gemm(), {.config = "mma_128x999"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_EQ(status.message(), "options.config asks for mma_128x999: there is no configuration mma_128x999");
-  setenv("HGEMM_CONFIG", "mmaa_fake", 1);
-  status = create(small_gemm());
+  status = create(small_gemm(), {.config = "mmaa_fake"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(
-      status.message(),
-      "the environment variable HGEMM_CONFIG asks for mmaa_fake, but the names of configurations begin with "
-      "wgmma or mma");
+  EXPECT_EQ(status.message(),
+            "options.config asks for mmaa_fake: the names of configurations begin with wgmma or mma");
   fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
   status = create(small_gemm(), {.config = "wgmma_fake"}, kA100);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_EQ(status.message(), "options.config asks for wgmma_fake: the GPU is no Hopper");
+}
+
+// Of a process of many GEMMs the variable must break none.
+TEST_F(GemmPlanTest, TakesTheEnvironmentForAWish) {
+  for (const auto& [wish, reason] :
+       {std::pair("mmaa_fake", "the names of configurations begin with wgmma or mma"),
+        std::pair("mma_128x999", "there is no configuration mma_128x999"),
+        std::pair("\033[31mred\n", "the names of configurations")}) {
+    setenv("HGEMM_CONFIG", wish, 1);
+    ASSERT_TRUE(create(small_gemm()).ok()) << wish;
+    EXPECT_EQ(plan_->config(), "wgmma_fake");
+    EXPECT_THAT(plan_->explain(), HasSubstr("the environment variable HGEMM_CONFIG asks for "));
+    EXPECT_THAT(plan_->explain(), HasSubstr(reason));
+    EXPECT_THAT(plan_->explain(), HasSubstr("; so the library chooses\nwgmma_fake\n"));
+    EXPECT_THAT(plan_->explain(), Not(HasSubstr("\033")));
+  }
+  setenv("HGEMM_CONFIG", "wgmma", 1);
+  GemmDescriptor without_product = small_gemm();
+  without_product.k = 0;
+  ASSERT_TRUE(create(without_product).ok());
+  EXPECT_EQ(plan_->config(), "mma_fake");
+  fake_wgmma.prepare = {StatusCode::CudaError, "the context is lost"};
+  EXPECT_EQ(create(small_gemm()).code(), StatusCode::CudaError) << "an error is no refusal";
+}
+
+// Without a GPU, too, a bad descriptor is what is wrong.
+TEST_F(GemmPlanTest, ChecksItsArgumentsBeforeItLooksForAGpu) {
+  emulator::EmulationOptions options;
+  options.compute_capability = {7, 5};
+  emulator::configure(options);
+  GemmDescriptor bad = small_gemm();
+  bad.m = -1;
+  GemmPlan plan;
+  EXPECT_EQ(plan.create(bad).code(), StatusCode::InvalidArgument);
+  emulator::configure({});
 }
 
 TEST_F(GemmPlanTest, RefusesAnOldGpuInASentence) {

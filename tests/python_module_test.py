@@ -109,6 +109,55 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "a and b must have one type"):
             hopper_gemm.plan_of(a, InterfaceArray(0x2000, (8, 7), typestr="<f4"), d)
 
+    def test_refuses_strides_that_the_library_cannot_have(self):
+        a, b, d = InterfaceArray(0x1000, (1, 8)), InterfaceArray(0x2000, (8, 7)), InterfaceArray(0x3000, (1, 7))
+        for bad in (InterfaceArray(0x1000, (1, 8), (8, -1)), InterfaceArray(0x1000, (1, 8), (-8, -1))):
+            with self.assertRaisesRegex(ValueError, "negative ones are not supported"):
+                hopper_gemm.plan_of(bad, b, d)
+        for strides in ((-7, 1), (1, -8), (7, -1)):
+            with self.subTest(strides), self.assertRaisesRegex(ValueError, "b has strides .* negative"):
+                hopper_gemm.plan_of(a, InterfaceArray(0x2000, (8, 7), strides), d)
+        with self.assertRaisesRegex(ValueError, "a has strides .* negative"):
+            hopper_gemm.plan_of(InterfaceArray(0x1000, (2, 1, 8), (-8, 8, 1)), b, InterfaceArray(0x3000, (2, 1, 7)))
+        # Of one row nobody takes a step.
+        hopper_gemm.plan_of(InterfaceArray(0x1000, (1, 8), (-8, 1)), b, d)
+        odd = InterfaceArray(0x1000, (1, 8))
+        odd.__cuda_array_interface__["strides"] = (17, 3)
+        with self.assertRaisesRegex(ValueError, r"strides of \(17, 3\) bytes are no multiples of an element's 2"):
+            hopper_gemm.plan_of(odd, b, d)
+
+    def test_names_what_there_is(self):
+        a, b, d = InterfaceArray(0x1000, (5, 8)), InterfaceArray(0x2000, (8, 7)), InterfaceArray(0x3000, (5, 7))
+        with self.assertRaisesRegex(ValueError, "bias_kind is 'per_col'; it must be one of none, per_row, per_column"):
+            hopper_gemm.plan_of(a, b, d, bias_kind="per_col")
+
+
+class Arguments(unittest.TestCase):
+    """Of plans themselves, for which there is no library here: what is refused is refused before it is loaded."""
+
+    def refusal_of(self, *, m=1, n=1, k=1, **options):
+        with self.assertRaises(ValueError) as refused:
+            hopper_gemm.Plan(m, n, k, **options)
+        return str(refused.exception)
+
+    def test_integers_do_not_wrap(self):
+        for name in ("m", "n", "k", "batch_count", "bias_batch_stride", "workspace_limit_bytes"):
+            for value in (2**63, 2**64 + 8, -2**63 - 1):
+                with self.subTest(name, value=value):
+                    self.assertEqual(self.refusal_of(**{name: value}), f"{name} is {value}, which is no integer of 64 bits")
+        self.assertIn("leading_dimension is 18446744073709551624", self.refusal_of(a={"leading_dimension": 2**64 + 8}))
+        self.assertIn("batch_stride is 18446744073709551615", self.refusal_of(b={"batch_stride": 2**64 - 1}))
+        self.assertIn("no integer of 32 bits", self.refusal_of(d={"alignment_bytes": 2**32 + 16}))
+        self.assertEqual(self.refusal_of(workspace_limit_bytes=-1), "workspace_limit_bytes is -1; it must not be negative")
+
+    def test_names_what_there_is(self):
+        for name, choices in (("input_type", "bf16, fp16, fp32"), ("output_type", "bf16, fp16, fp32"),
+                              ("bias_type", "bf16, fp16, fp32"), ("bias", "none, per_row, per_column"),
+                              ("activation", "none, relu, gelu, gelu_tanh, silu")):
+            with self.subTest(name):
+                self.assertEqual(self.refusal_of(**{name: "tanh"}), f"{name} is 'tanh'; it must be one of {choices}")
+        self.assertEqual(self.refusal_of(a={"order": "C"}), "order is 'C'; it must be one of row_major, column_major")
+
 
 if __name__ == "__main__":
     unittest.main()

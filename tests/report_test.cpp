@@ -2,11 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -16,7 +13,6 @@ namespace hopper_gemm {
 namespace {
 
 using ::testing::HasSubstr;
-namespace fs = std::filesystem;
 
 RunInfo example_run() {
   RunInfo run;
@@ -91,13 +87,13 @@ TEST(Report, CsvIsAsPublished) {
       "version,name,idea,type,b,m,n,k,mode,time_median_us,time_min_us,time_max_us,tflops,percent_of_cublas,"
       "percent_of_ceiling,sm_clock_mhz,temperature_c,watts,pj_per_flop,verified,config,note,gpu,sm_count,"
       "driver,"
-      "driver_cuda,cuda,commit,data,rounds,seed,date,command");
+      "driver_cuda,cuda,cublas,commit,data,rounds,seed,date,command");
   std::getline(lines, line);
   EXPECT_EQ(line,
             "4,two_consumers,\"128x256 tile, \"\"two\"\" "
             "consumers\",bf16,row,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
             "785.37,100.0,,1605,51,698.5,0.8894,yes,wgmma_128x256_s4_c2x1,,NVIDIA "
-            "H200,132,580.95.05,13.0,12.8,0123abcdef,normal,3,7,"
+            "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
             "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
   EXPECT_FALSE(std::getline(lines, line));
 }
@@ -151,112 +147,10 @@ TEST(Report, TableLinesAlignWithTheirTitles) {
 
 TEST(Report, HeaderNamesGpuSoftwareAndInputs) {
   const std::string header = report_header(example_run());
-  for (const char* part : {"NVIDIA H200, 132 SMs", "580.95.05", "CUDA 13.0", "CUDA 12.8", "0123abcdef",
-                           "normal, seed 7", "3 rounds", "2026-01-02T03:04:05Z"}) {
+  for (const char* part : {"NVIDIA H200, 132 SMs", "580.95.05", "CUDA 13.0", "CUDA 12.8", "cuBLAS 13.1.0",
+                           "0123abcdef", "normal, seed 7", "3 rounds", "2026-01-02T03:04:05Z"}) {
     EXPECT_THAT(header, HasSubstr(part));
   }
-}
-
-class ReportFiles : public FolderTest {
- protected:
-  /// What write_file leaves at `path`, which is to be given by `name`.
-  static std::string written(const std::string& name, const fs::path& path) {
-    std::string file;
-    const Status found = find_writable_file("--csv", name, &file);
-    EXPECT_TRUE(found.ok()) << found.message();
-    const Status status = write_file("--csv", file, "fresh");
-    EXPECT_TRUE(status.ok()) << status.message();
-    std::ifstream stream(path);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
-  Status refused(const fs::path& path) {
-    std::string file;
-    return find_writable_file("--csv", path, &file);
-  }
-
-  fs::path make_file(const char* name) {
-    std::ofstream(folder_ / name) << "old and longer";
-    return folder_ / name;
-  }
-};
-
-TEST_F(ReportFiles, AreReplacedAsAWhole) {
-  const fs::path path = make_file("results.csv");
-  EXPECT_EQ(written(path, path), "fresh");
-  EXPECT_EQ(files_in_folder(), 1U);
-}
-
-TEST_F(ReportFiles, MayHaveTheLongestName) {
-  const fs::path path = folder_ / std::string(255, 'r');
-  EXPECT_EQ(written(path, path), "fresh");
-}
-
-TEST_F(ReportFiles, AreFoundByRelativePaths) {
-  const fs::path before = fs::current_path();
-  fs::current_path(folder_);
-  std::string file;
-  EXPECT_TRUE(find_writable_file("--csv", "./results.csv", &file).ok());
-  fs::current_path(before);
-  EXPECT_EQ(file, folder_ / "results.csv");
-}
-
-TEST_F(ReportFiles, AreWrittenBehindLinks) {
-  const fs::path target = make_file("target.csv");
-  const fs::path link = folder_ / "link.csv";
-  fs::create_symlink("target.csv", link);
-  EXPECT_EQ(written(link, target), "fresh");
-  EXPECT_TRUE(fs::is_symlink(link));
-}
-
-TEST_F(ReportFiles, LinksToNothingAreRefused) {
-  fs::create_symlink("nothing.csv", folder_ / "link.csv");
-  EXPECT_THAT(refused(folder_ / "link.csv").message(), HasSubstr("link to nothing"));
-  EXPECT_EQ(files_in_folder(), 1U);
-}
-
-TEST_F(ReportFiles, CheckLeavesNothingBehind) {
-  EXPECT_TRUE(refused(folder_ / "results.csv").ok());
-  EXPECT_EQ(files_in_folder(), 0U);
-}
-
-TEST_F(ReportFiles, FolderThatDoesNotExistIsNamed) {
-  const fs::path path = folder_ / "missing" / "results.csv";
-  for (const Status& status : {refused(path), write_file("--csv", path, "x")}) {
-    EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-    EXPECT_THAT(status.message(),
-                HasSubstr("--csv cannot write '" + path.string() + "': No such file or directory"));
-  }
-}
-
-TEST_F(ReportFiles, FoldersAndDevicesAreNoFiles) {
-  fs::create_symlink("/dev/null", folder_ / "link");
-  for (const fs::path& path : {folder_, fs::path("/dev/null"), folder_ / "link"}) {
-    EXPECT_THAT(refused(path).message(), HasSubstr("no regular file")) << path;
-  }
-}
-
-TEST_F(ReportFiles, ReadOnlyFileIsRefused) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may write every file";
-  const fs::path path = make_file("results.csv");
-  fs::permissions(path, fs::perms::owner_read);
-  EXPECT_THAT(refused(path).message(), HasSubstr("Permission denied"));
-}
-
-TEST_F(ReportFiles, FailedRenameLeavesNothingBehind) {
-  const fs::path occupied = folder_ / "occupied";
-  fs::create_directories(occupied / "by_something");
-  EXPECT_FALSE(write_file("--csv", occupied, "x").ok());
-  EXPECT_EQ(files_in_folder(), 1U);
-}
-
-TEST_F(ReportFiles, SameFileUnderTwoNames) {
-  const fs::path path = make_file("results.csv");
-  fs::create_hard_link(path, folder_ / "other.csv");
-  EXPECT_TRUE(is_same_file(path, path));
-  EXPECT_TRUE(is_same_file(path, folder_ / "other.csv"));
-  EXPECT_FALSE(is_same_file(path, folder_ / "absent.csv"));
-  EXPECT_FALSE(is_same_file(folder_ / "absent.json", folder_ / "absent.csv"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {
 }
 
 TEST(Shapes, SuitesHoldWhatEveryKernelTakes) {
-  for (const char* name : {"squares", "llm", "ragged", "library", "long_k"}) {
+  for (const char* name : {"squares", "llm", "ragged", "library", "long_k", "ragged_k"}) {
     std::vector<GemmShape> shapes;
     ASSERT_TRUE(find_suite(name, &shapes).ok()) << name;
     EXPECT_GE(shapes.size(), 6U);
@@ -90,11 +90,17 @@ TEST(Shapes, SuitesHoldWhatEveryKernelTakes) {
   }
 }
 
+TEST(Shapes, RaggedKIsOffWholeBlocks) {
+  std::vector<GemmShape> shapes;
+  ASSERT_TRUE(find_suite("ragged_k", &shapes).ok());
+  for (const GemmShape& shape : shapes) EXPECT_NE(shape.k % 64, 0) << to_string(shape);
+}
+
 TEST(Shapes, UnknownSuiteNamesTheSuites) {
   std::vector<GemmShape> shapes;
   const Status status = find_suite("cubes", &shapes);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("squares, llm, ragged, library and long_k"));
+  EXPECT_THAT(status.message(), HasSubstr("squares, llm, ragged, library, long_k and ragged_k"));
 }
 
 TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {

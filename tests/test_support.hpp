@@ -41,6 +41,7 @@ inline DeviceInfo h200() {
           .free_bytes = std::int64_t{100} * 1000 * 1000 * 1000,
           .driver_version = 13000,
           .runtime_version = 13000,
+          .cublas = "13.1.0",
           .pci_bus_id = "0000:1B:00.0"};
 }
 

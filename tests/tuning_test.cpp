@@ -8,6 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "test_support.hpp"
@@ -137,7 +138,8 @@ TEST(TunedJson, WithoutAFieldNamesIt) {
     expect_unreadable(changed.dump(), field);
     changed = whole;
     changed[1][field] = nlohmann::json::array();
-    expect_unreadable(changed.dump(), "array");
+    const bool is_extent = std::string_view("mnk").find(field) != std::string_view::npos;
+    expect_unreadable(changed.dump(), is_extent ? std::string(field) + " is []" : "array");
   }
 }
 

@@ -10,6 +10,7 @@ HOPPER_GEMM_LIBRARY says. The structs below are those of hopper_gemm/gemm.h, whi
 import ctypes
 import functools
 import math
+import operator
 import os
 import typing
 
@@ -114,6 +115,27 @@ def _check(status):
         raise GemmError(STATUSES[status], library().hgemm_last_error_message().decode())
 
 
+def _index_of(name, value, choices):
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
+    return choices.index(value)
+
+
+def _integer(name, value, bits=64):
+    """ctypes would take the last bits of a larger one."""
+    value = operator.index(value)
+    if not -2**(bits - 1) <= value < 2**(bits - 1):
+        raise ValueError(f"{name} is {value}, which is no integer of {bits} bits")
+    return value
+
+
+def _size(name, value):
+    value = _integer(name, value)
+    if value < 0:
+        raise ValueError(f"{name} is {value}; it must not be negative")
+    return value
+
+
 class Plan:
     """A problem with the kernel that was chosen for it on the current device. May be run by several threads at a time.
 
@@ -124,13 +146,18 @@ class Plan:
                  bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", config="",
                  programmatic_dependent_launch=True, workspace_limit_bytes=0):
         def layout(order="row_major", transposed=False, leading_dimension=PACKED, batch_stride=PACKED, alignment_bytes=16):
-            return MatrixLayout(LAYOUTS.index(order), transposed, leading_dimension, batch_stride, alignment_bytes)
+            return MatrixLayout(_index_of("order", order, LAYOUTS), transposed,
+                                _integer("leading_dimension", leading_dimension), _integer("batch_stride", batch_stride),
+                                _integer("alignment_bytes", alignment_bytes, bits=32))
 
         descriptor = Descriptor(
-            ctypes.sizeof(Descriptor), m, n, k, batch_count, DATA_TYPES.index(input_type), DATA_TYPES.index(output_type),
+            ctypes.sizeof(Descriptor), _integer("m", m), _integer("n", n), _integer("k", k), _integer("batch_count", batch_count),
+            _index_of("input_type", input_type, DATA_TYPES), _index_of("output_type", output_type, DATA_TYPES),
             *(layout(**(fields or {})) for fields in (a, b, c, d)),
-            BIASES.index(bias), DATA_TYPES.index(bias_type), bias_batch_stride, ACTIVATIONS.index(activation))
-        options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch, workspace_limit_bytes)
+            _index_of("bias", bias, BIASES), _index_of("bias_type", bias_type, DATA_TYPES),
+            _integer("bias_batch_stride", bias_batch_stride), _index_of("activation", activation, ACTIVATIONS))
+        options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch,
+                          _size("workspace_limit_bytes", workspace_limit_bytes))
         self._plan = ctypes.c_void_p()
         _check(library().hgemm_plan_create(ctypes.byref(self._plan), ctypes.byref(descriptor), ctypes.byref(options)))
 
@@ -140,7 +167,8 @@ class Plan:
 
     def run(self, a, b, d, *, c=None, bias=None, alpha=1.0, beta=0.0, workspace=None, workspace_bytes=0, stream=0):
         """Enqueues the GEMM and returns. All operands are addresses on the GPU, stream is a cudaStream_t's."""
-        operands = Operands(ctypes.sizeof(Operands), a, b, d, c, bias, alpha, beta, workspace, workspace_bytes)
+        operands = Operands(ctypes.sizeof(Operands), a, b, d, c, bias, alpha, beta, workspace,
+                            _size("workspace_bytes", workspace_bytes))
         _check(library().hgemm_plan_run(self._plan, ctypes.byref(operands), stream))
 
     @property
@@ -228,7 +256,12 @@ def _from_interface(interface):
     shape = tuple(interface["shape"])
     size = int(interface["typestr"][2:])
     strides = interface.get("strides")
-    strides = _packed_strides(shape) if strides is None else tuple(stride // size for stride in strides)
+    if strides is None:
+        strides = _packed_strides(shape)
+    elif any(stride % size for stride in strides):
+        raise ValueError(f"strides of {tuple(strides)} bytes are no multiples of an element's {size}")
+    else:
+        strides = tuple(stride // size for stride in strides)
     return Array(interface["data"][0], shape, strides, data_type, None)
 
 
@@ -243,6 +276,8 @@ def as_array(array):
 
 def _layout(name, array, batch_count):
     """MatrixLayout's fields for a matrix or a batch of them."""
+    if any(stride < 0 and extent > 1 for stride, extent in zip(array.strides, array.shape)):
+        raise ValueError(f"{name} has strides {array.strides}; negative ones are not supported, so copy it first")
     *batch, rows, cols = array.shape
     row_stride, col_stride = array.strides[-2:]
     if col_stride == 1 or cols == 1 and row_stride != 1:
@@ -268,6 +303,7 @@ def _plan(_device, arguments):
 def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", config="",
             workspace_limit_bytes=0):
     """The plan that gemm() runs for such arrays, on the current device, which must be theirs. Made once and kept."""
+    _index_of("bias_kind", bias_kind, BIASES)
     arrays = {"a": as_array(a), "b": as_array(b), "d": as_array(d)}
     if c is not None:
         arrays["c"] = as_array(c)

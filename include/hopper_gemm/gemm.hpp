@@ -73,9 +73,10 @@ struct GemmDescriptor {
 
 /// How a plan is to be made.
 struct GemmOptions {
-  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them, "wgmma" or "mma".
-  /// Empty: what the environment variable HGEMM_CONFIG names, and where that is not set what the library
-  /// chooses.
+  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them, "wgmma" or "mma". create() fails
+  /// if there is none of that name, or if it cannot compute the problem. Empty: the library chooses, or takes what the
+  /// environment variable HGEMM_CONFIG names where that can compute the problem. A wrong value of the variable breaks
+  /// nothing; explain() says that it was not followed, and why.
   std::string config;
   /// The kernel may start while the one before it in the stream still runs, and waits for its end before it
   /// reads or writes memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and

@@ -1,11 +1,14 @@
 #include "benchmark/cublas_baseline.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <numeric>
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "registry.hpp"
+#include "verify/verify.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -93,13 +96,39 @@ Status CublasLtCandidates::launch(std::size_t index, const GemmArgs& args, cudaS
                        "cublasLtMatmul");
 }
 
-Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const GemmArgs> sets,
-                              std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest) {
+Status check_candidates(const GemmProblem& problem, std::size_t count,
+                        const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
+                        std::uint64_t seed, double timeout_seconds, CandidateVerdicts* verdicts) {
+  *verdicts = {};
+  std::vector<bool> refused(count);
+  std::vector<VerifyTarget> targets(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    targets[i] = {fmt::format("cublasLt #{}", i), [&, i](const GemmArgs& args, cudaStream_t stream) {
+                    Status status = launch(i, args, stream);
+                    refused[i] = status.code() == StatusCode::Unsupported;
+                    return status;
+                  }};
+  }
+  std::vector<VerifyReport> reports;
+  HG_RETURN_IF_ERROR(verify_targets(
+      problem, targets,
+      {.seed = seed, .timeout_seconds = timeout_seconds, .integers_only = true, .padded = false}, &reports));
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_wrong = !reports[i].verified && !refused[i];
+    (is_wrong ? verdicts->wrong : verdicts->sound).push_back(i);
+    if (is_wrong && verdicts->first_fault.empty()) verdicts->first_fault = reports[i].detail;
+  }
+  return {};
+}
+
+Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const std::size_t> which,
+                              std::span<const GemmArgs> sets, std::uint64_t seed, cudaStream_t stream,
+                              std::optional<std::size_t>* fastest) {
   constexpr int kRounds = 3;
   fastest->reset();
   GpuSampler sampler({sets.begin(), sets.end()}, stream, nullptr);
   std::vector<std::size_t> running;  // the candidate of each of the sampler's contestants
-  for (std::size_t i = 0; i < candidates.count(); ++i) {
+  for (const std::size_t i : which) {
     const Status added = sampler.add(
         [&candidates, i](const GemmArgs& args, cudaStream_t on) { return candidates.launch(i, args, on); });
     if (added.code() == StatusCode::Unsupported) continue;

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "benchmark/cublas_gemm.hpp"
@@ -47,9 +49,24 @@ class CublasLtCandidates {
   std::vector<cublasLtMatmulAlgo_t> algorithms_;
 };
 
-/// Times every candidate on `sets` like the benchmark's contestants, in burst mode, and names the fastest by
-/// median. Empty when there is none that runs.
-Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const GemmArgs> sets,
-                              std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest);
+/// What candidates make of a product of integers.
+struct CandidateVerdicts {
+  std::vector<std::size_t> sound;  ///< right in every bit, or not asked because they take no such operands
+  std::vector<std::size_t> wrong;
+  std::string first_fault;  ///< of the first that is wrong; empty if none is
+};
+
+/// Holds candidates against the fp64 product of sparse integers, bit for bit, in matrices that lie as the benchmark's do.
+/// cublasLt is known to propose algorithms that leave out the end of K (github.com/facebookexperimental/triton/issues/2767).
+/// launch: enqueues D = A·B by the candidate of that index, of `count`. Errors: as verify_targets().
+Status check_candidates(const GemmProblem& problem, std::size_t count,
+                        const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
+                        std::uint64_t seed, double timeout_seconds, CandidateVerdicts* verdicts);
+
+/// Times these candidates on `sets` like the benchmark's contestants, in burst mode, and names the fastest by median. Empty
+/// when there is none that runs.
+Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const std::size_t> which,
+                              std::span<const GemmArgs> sets, std::uint64_t seed, cudaStream_t stream,
+                              std::optional<std::size_t>* fastest);
 
 }  // namespace hopper_gemm

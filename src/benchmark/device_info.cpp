@@ -1,5 +1,6 @@
 #include "benchmark/device_info.hpp"
 
+#include <cublasLt.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -51,8 +52,13 @@ Status query_cuda_device(DeviceInfo* info) {
   info->total_bytes = static_cast<std::int64_t>(total_bytes);
   info->free_bytes = static_cast<std::int64_t>(free_bytes);
   HG_RETURN_IF_CUDA_ERROR(cudaRuntimeGetVersion(&info->runtime_version));
+  info->cublas = cublas_version_text(cublasLtGetVersion());
   info->pci_bus_id = pci_bus_id.data();
   return {};
+}
+
+std::string cublas_version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
 std::string cuda_version_text(int version) {

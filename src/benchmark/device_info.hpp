@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -20,6 +21,7 @@ struct DeviceInfo {
   std::int64_t free_bytes = 0;
   int driver_version = 0;   ///< the newest CUDA that the driver supports, 1000 * major + 10 * minor
   int runtime_version = 0;  ///< the CUDA runtime that this program was built with, likewise
+  std::string cublas;       ///< the version of the cuBLAS that was loaded, which may be newer: "13.1.0"
   std::string pci_bus_id;   ///< "0000:1B:00.0"
 };
 
@@ -29,6 +31,9 @@ Status query_cuda_device(DeviceInfo* info);
 /// Judges what cudaDriverGetVersion and cudaGetDeviceCount said. Unsupported: there is no driver, no GPU, or
 /// the driver is older than the runtime accepts.
 Status check_any_device(int driver_version, cudaError_t count_error, int count);
+
+/// 130100 as "13.1.0": what cublasLtGetVersion() says, from cuBLAS 12 on.
+std::string cublas_version_text(std::size_t version);
 
 /// 13000 as "13.0".
 std::string cuda_version_text(int version);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "benchmark/cublas_baseline.hpp"
@@ -67,7 +68,7 @@ class CudaSession : public Session {
     std::vector<std::size_t> indices;
     std::vector<bool> refused(contestants_.size());
     for (std::size_t i = 0; i < contestants_.size(); ++i) {
-      if (!contestants_[i].verifiable) continue;
+      if (!contestants_[i].verifiable || !contestants_[i].fault.empty()) continue;
       indices.push_back(i);
       targets.push_back({display_name(i), [this, i, &refused](const GemmArgs& args, cudaStream_t stream) {
                            Status status = launches_[i](args, stream);
@@ -80,6 +81,9 @@ class CudaSession : public Session {
     HG_RETURN_IF_ERROR(verify_targets(request_.problem, targets,
                                       {.seed = request_.seed, .timeout_seconds = timeout_seconds}, &reports));
     verdicts->assign(contestants_.size(), {});
+    for (std::size_t i = 0; i < contestants_.size(); ++i) {
+      if (!contestants_[i].fault.empty()) (*verdicts)[i] = {Verdict::Wrong, contestants_[i].fault};
+    }
     for (std::size_t j = 0; j < indices.size(); ++j) {
       const std::size_t i = indices[j];
       (*verdicts)[i] = {reports[j].verified ? Verdict::Verified : Verdict::Wrong, reports[j].detail};
@@ -140,9 +144,12 @@ class CudaSession : public Session {
          .flops = flops()},
         [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm(args, stream); });
     HG_RETURN_IF_ERROR(CublasLtCandidates::find(buffers_.sets().front(), &candidates_));
+    std::vector<std::size_t> sound(candidates_->count());
+    std::iota(sound.begin(), sound.end(), std::size_t{0});
+    if (request_.verify) HG_RETURN_IF_ERROR(leave_out_wrong_candidates(&sound));
     std::optional<std::size_t> fastest;
     HG_RETURN_IF_ERROR(
-        find_fastest_candidate(*candidates_, buffers_.sets(), request_.seed, stream_.get(), &fastest));
+        find_fastest_candidate(*candidates_, sound, buffers_.sets(), request_.seed, stream_.get(), &fastest));
     if (!fastest) return {};
     add({.version = std::string(kBaselineVersion),
          .variant = fmt::format("cublasLt #{}", *fastest),
@@ -150,6 +157,26 @@ class CudaSession : public Session {
         [this, index = *fastest](const GemmArgs& args, cudaStream_t stream) {
           return candidates_->launch(index, args, stream);
         });
+    return {};
+  }
+
+  /// Those that are wrong become one contestant, which shows that they are.
+  Status leave_out_wrong_candidates(std::vector<std::size_t>* sound) {
+    CandidateVerdicts verdicts;
+    HG_RETURN_IF_ERROR(check_candidates(
+        request_.problem, candidates_->count(),
+        [this](std::size_t index, const GemmArgs& args, cudaStream_t stream) {
+          return candidates_->launch(index, args, stream);
+        },
+        request_.seed, hang_timeout_seconds(flops(), 1), &verdicts));
+    *sound = verdicts.sound;
+    if (verdicts.wrong.empty()) return {};
+    add({.version = std::string(kBaselineVersion),
+         .variant = fmt::format("cublasLt #{}", fmt::join(verdicts.wrong, ", #")),
+         .flops = flops(),
+         .fault = fmt::format("{} of {} candidates: {}", verdicts.wrong.size(), candidates_->count(),
+                              verdicts.first_fault)},
+        nullptr);
     return {};
   }
 
@@ -215,10 +242,9 @@ std::span<const KernelInfo> CudaPlatform::kernels() { return all_kernels(); }
 bool CudaPlatform::has_cutlass() { return !cutlass_configs(DataType::BFloat16).empty(); }
 
 Status CudaPlatform::query_device(DeviceInfo* device) {
-  if (!has_gpu_kernels()) {
-    return unsupported("this program was built without kernels for GPUs; `./dev build` compiles them");
-  }
-  return query_cuda_device(device);
+  HG_RETURN_IF_ERROR(query_cuda_device(device));
+  if (has_gpu_kernels()) return {};
+  return unsupported("this program was built without kernels for GPUs; `./dev build` compiles them");
 }
 
 Status CudaPlatform::check_tensor_map_support() { return hopper_gemm::check_tensor_map_support(); }

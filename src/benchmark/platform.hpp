@@ -44,6 +44,7 @@ struct SessionRequest {
   std::uint64_t seed = 0;
   const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power
   bool cutlass = false;        ///< with its configurations, which must take the problem
+  bool verify = true;          ///< no candidate of cublasLt that is wrong may be the baseline
 };
 
 /// Whether the wgmma ceiling says anything about kernels for this problem on this GPU.
@@ -58,6 +59,7 @@ struct SessionContestant {
   std::string variant;     ///< "cublasLt #3", SessionKernel's, or CutlassConfig's name
   double flops = 0;        ///< per launch
   bool verifiable = true;  ///< false for the ceiling, which computes no product
+  std::string fault = {};  ///< what opening the session found wrong; it is verified no more, and not measured
 };
 
 /// What verification made of a contestant.

@@ -1,22 +1,15 @@
 #include "benchmark/report.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "benchmark/shapes.hpp"
 
 namespace hopper_gemm {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kTableFormat =
@@ -95,6 +88,7 @@ Json fields(const RunInfo& run, const ResultRow& row) {
       {"driver", run.driver},
       {"driver_cuda", cuda_version_text(run.device.driver_version)},
       {"cuda", cuda_version_text(run.device.runtime_version)},
+      {"cublas", run.device.cublas},
       {"commit", run.commit},
       {"data", run.data},
       {"rounds", run.rounds},
@@ -112,33 +106,6 @@ std::string csv_cell(const Json& value) {
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
-}
-
-Status not_writable(std::string_view argument, const std::string& path, std::string_view reason) {
-  return invalid_argument(
-      fmt::format("{} cannot write '{}': {}; type the name of a file in a folder that you may write to",
-                  argument, path, reason));
-}
-
-/// In the folder of `path`, so that it can be renamed to it.
-std::string temporary_path(const std::string& path) {
-  return fs::path(path).parent_path() / fmt::format(".matmul-{}.tmp", getpid());
-}
-
-/// -1 with errno set when it cannot be created.
-int create_temporary(const std::string& temporary) {
-  unlink(temporary.c_str());  // of a process that died long ago
-  return open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
-bool write_all(int file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = write(file, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -170,14 +137,14 @@ void relate_to_baselines(std::span<ResultRow> rows) {
 std::string report_header(const RunInfo& run) {
   return fmt::format(
       "GPU     {}, {} SMs\n"
-      "driver  {}, up to CUDA {}; program built with CUDA {}\n"
+      "driver  {}, up to CUDA {}; program built with CUDA {}, running cuBLAS {}\n"
       "commit  {}\n"
       "inputs  {}, seed {}\n"
       "method  contestants interleaved in random order, median (min-max) of {} rounds\n"
       "date    {}\n",
       run.device.name, run.device.sm_count, run.driver.empty() ? "unknown version" : run.driver,
-      cuda_version_text(run.device.driver_version), cuda_version_text(run.device.runtime_version), run.commit,
-      run.data, run.seed, run.rounds, run.date);
+      cuda_version_text(run.device.driver_version), cuda_version_text(run.device.runtime_version),
+      run.device.cublas, run.commit, run.data, run.seed, run.rounds, run.date);
 }
 
 std::string table_titles() {
@@ -227,45 +194,6 @@ std::string json_report(const RunInfo& run, std::span<const ResultRow> rows) {
   }
   // The command may hold bytes that are no UTF-8.
   return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Status find_writable_file(std::string_view argument, const std::string& path, std::string* file) {
-  std::error_code error;
-  // Before the links are resolved: what /dev/stdout leads to may have no path.
-  const fs::file_status existing = fs::status(path, error);
-  if (fs::exists(existing) && !fs::is_regular_file(existing)) {
-    return not_writable(argument, path, "it exists and is no regular file");
-  }
-  const fs::path absolute = fs::absolute(path, error);
-  if (!error) *file = fs::weakly_canonical(absolute, error).string();
-  if (error) return not_writable(argument, path, error.message());
-  if (fs::is_symlink(*file, error)) return not_writable(argument, path, "it is a link to nothing");
-  if (fs::exists(existing) && access(file->c_str(), W_OK) != 0) {
-    return not_writable(argument, path, std::strerror(errno));
-  }
-  const std::string temporary = temporary_path(*file);
-  const int created = create_temporary(temporary);
-  if (created < 0) return not_writable(argument, path, std::strerror(errno));
-  close(created);
-  unlink(temporary.c_str());
-  return {};
-}
-
-bool is_same_file(const std::string& x, const std::string& y) {
-  std::error_code neither_exists;
-  return x == y || fs::equivalent(x, y, neither_exists);
-}
-
-Status write_file(std::string_view argument, const std::string& path, std::string_view content) {
-  const std::string temporary = temporary_path(path);
-  const int file = create_temporary(temporary);
-  if (file < 0) return not_writable(argument, path, std::strerror(errno));
-  const bool written = write_all(file, content);
-  const bool closed = close(file) == 0;
-  if (written && closed && rename(temporary.c_str(), path.c_str()) == 0) return {};
-  Status failed = not_writable(argument, path, std::strerror(errno));
-  unlink(temporary.c_str());
-  return failed;
 }
 
 }  // namespace hopper_gemm

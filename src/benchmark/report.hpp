@@ -63,14 +63,4 @@ std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows);
 /// An array of one object per row with the same fields, null without a value, and each sample's time.
 std::string json_report(const RunInfo& run, std::span<const ResultRow> rows);
 
-/// Finds the file that `path` means, behind symbolic links too: `file` is its absolute path. Ok when
-/// write_file can be expected to succeed there: it is a regular file or does not exist yet. Leaves nothing
-/// behind. `argument` is the option to name ("--csv").
-Status find_writable_file(std::string_view argument, const std::string& path, std::string* file);
-/// Whether two paths that find_writable_file gave mean one file.
-bool is_same_file(const std::string& x, const std::string& y);
-/// Writes a file as a whole or not at all: under another name in the same folder, then renamed. `path` comes
-/// from find_writable_file.
-Status write_file(std::string_view argument, const std::string& path, std::string_view content);
-
 }  // namespace hopper_gemm

@@ -89,6 +89,16 @@ constexpr std::array kLongK = {
     GemmShape{512, 512, 16384}, GemmShape{1024, 256, 32768},
 };
 
+// K of no whole blocks of 64, most of it so long beside M and N that a kernel is tempted to divide it.
+constexpr std::array kRaggedK = {
+    GemmShape{1, 256, 65576},    GemmShape{16, 128, 131080}, GemmShape{32, 1024, 9224},
+    GemmShape{64, 64, 65544},    GemmShape{64, 256, 16392},  GemmShape{64, 2112, 7176},
+    GemmShape{96, 768, 24584},   GemmShape{128, 128, 11528}, GemmShape{128, 128, 32776},
+    GemmShape{128, 4096, 14344}, GemmShape{128, 7168, 2056}, GemmShape{256, 256, 8200},
+    GemmShape{256, 512, 16408},  GemmShape{512, 512, 4104},  GemmShape{1024, 1024, 1032},
+    GemmShape{2048, 2048, 2056},
+};
+
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_div(value, multiple) * multiple;
 }
@@ -175,10 +185,12 @@ Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
   if (name == "ragged") suite = kRagged;
   if (name == "library") suite = kLibrary;
   if (name == "long_k") suite = kLongK;
+  if (name == "ragged_k") suite = kRaggedK;
   if (suite.empty()) {
-    return invalid_argument(fmt::format(
-        "--suite got '{}', but the suites are squares, llm, ragged, library and long_k; type one of these",
-        name));
+    return invalid_argument(
+        fmt::format("--suite got '{}', but the suites are squares, llm, ragged, library, long_k and "
+                    "ragged_k; type one of these",
+                    name));
   }
   shapes->assign(suite.begin(), suite.end());
   return {};

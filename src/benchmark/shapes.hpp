@@ -52,7 +52,7 @@ Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t
 /// Reads the N of an NxNxN shape.
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape);
 
-/// The shapes of "squares", "llm", "ragged", "library" or "long_k". InvalidArgument: the names there are.
+/// The shapes of "squares", "llm", "ragged", "library", "long_k" or "ragged_k". InvalidArgument: the names there are.
 Status find_suite(std::string_view name, std::vector<GemmShape>* shapes);
 
 }  // namespace hopper_gemm

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +17,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// What a file holds can be long, and no sentence repeats more of it than this.
+std::string excerpt(std::string text) {
+  constexpr std::size_t kMost = 80;
+  if (text.size() <= kMost) return text;
+  text.resize(kMost);
+  return text + "...";
+}
+
+/// get<int>() would round 64.9 and take the last bits of 4294967360.
+int extent_of(const Json& object, const char* name) {
+  const Json& value = object.at(name);
+  if (value.is_number_integer()) {
+    const auto extent = value.get<std::int64_t>();
+    if (extent >= 1 && extent <= std::numeric_limits<int>::max()) return static_cast<int>(extent);
+  }
+  throw std::invalid_argument(fmt::format("{} is {}, and a whole number from 1 to {} is needed", name,
+                                          excerpt(value.dump()), std::numeric_limits<int>::max()));
+}
+
 TunedConfig from_json(const Json& object) {
   TunedConfig tuned;
   tuned.version = object.at("version").get<std::string>();
@@ -22,13 +43,13 @@ TunedConfig from_json(const Json& object) {
   constexpr std::array kTypes = {DataType::BFloat16, DataType::Float16, DataType::Float32};
   const auto* const found = std::find_if(kTypes.begin(), kTypes.end(),
                                          [&](DataType candidate) { return type == to_string(candidate); });
-  if (found == kTypes.end()) throw std::invalid_argument(fmt::format("there is no type '{}'", type));
+  if (found == kTypes.end()) throw std::invalid_argument(fmt::format("there is no type '{}'", excerpt(type)));
   tuned.type = *found;
   const std::string layout = object.at("b").get<std::string>();
   const std::optional<Layout> b_layout = layout_of_name(layout);
-  if (!b_layout) throw std::invalid_argument(fmt::format("there is no layout '{}'", layout));
+  if (!b_layout) throw std::invalid_argument(fmt::format("there is no layout '{}'", excerpt(layout)));
   tuned.b_layout = *b_layout;
-  tuned.shape = {object.at("m").get<int>(), object.at("n").get<int>(), object.at("k").get<int>()};
+  tuned.shape = {extent_of(object, "m"), extent_of(object, "n"), extent_of(object, "k")};
   tuned.config = object.at("config").get<std::string>();
   tuned.tflops = object.at("tflops").get<double>();
   return tuned;
@@ -64,7 +85,7 @@ Status parse_tuned_json(const std::string& path, std::string_view text, std::vec
   } catch (const std::exception& error) {
     return invalid_argument(fmt::format(
         "--config cannot make out '{}' ({}); type the name of a file that `./matmul tune` wrote by --json",
-        path, error.what()));
+        path, excerpt(error.what())));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -21,6 +22,7 @@
 #include "cli/emulated_run.hpp"
 #include "cli/explain.hpp"
 #include "cli/options.hpp"
+#include "cli/output_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
 #include "git_commit.hpp"
@@ -138,6 +140,9 @@ Status at_shape(const GemmShape& shape, const Status& status) {
                                                    : "")};
 }
 
+/// Longer than the name of any configuration.
+constexpr std::size_t kMostOfAName = 80;
+
 /// An argument that is quoted in a sentence must neither break the line nor command the terminal.
 std::string one_line(std::string text) {
   std::replace_if(
@@ -171,12 +176,12 @@ class Run {
 
   /// Everything that can be said before the GPU works, so that nobody waits for an error.
   Status check() {
-    HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_file_));
-    HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_file_));
-    HG_RETURN_IF_ERROR(find_file("--html", options_.html_path, &html_file_));
-    HG_RETURN_IF_ERROR(check_different("--csv", csv_file_, "--json", json_file_));
-    HG_RETURN_IF_ERROR(check_different("--csv", csv_file_, "--html", html_file_));
-    HG_RETURN_IF_ERROR(check_different("--json", json_file_, "--html", html_file_));
+    HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_));
+    HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_));
+    HG_RETURN_IF_ERROR(find_file("--html", options_.html_path, &html_));
+    HG_RETURN_IF_ERROR(check_different("--csv", csv_, "--json", json_));
+    HG_RETURN_IF_ERROR(check_different("--csv", csv_, "--html", html_));
+    HG_RETURN_IF_ERROR(check_different("--json", json_, "--html", html_));
     if (!options_.emulator_options.empty()) {
       const std::string& option = options_.emulator_options.front();
       return invalid_argument(
@@ -204,14 +209,15 @@ class Run {
     out_ << report_header(info_) << '\n' << table_titles() << std::endl;
     for (const KernelGroup& group : groups_) {
       for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
-        if (!out_ && csv_file_.empty() && json_file_.empty() && html_file_.empty()) {
+        if (!out_ && csv_.is_none() && json_.is_none() && html_.is_none()) {
           return {};  // nobody would see more results
         }
         HG_RETURN_IF_ERROR(measure_shape({at(group.problem, shape), group.kernels}));
         // A run that is cut off loses no more than its last shape. What fails here fails at the end, too, and
-        // is reported there.
-        static_cast<void>(write_csv());
-        static_cast<void>(write_json());
+        // is reported there. A pipe gets everything at the end.
+        if (!csv_.is_stream()) static_cast<void>(write_csv());
+        if (!json_.is_stream()) static_cast<void>(write_json());
+        if (!html_.is_stream()) static_cast<void>(write_html());
       }
     }
     return {};
@@ -229,17 +235,16 @@ class Run {
 
   /// These write what was measured, be it only a part of what was asked for.
   Status write_csv() const {
-    if (csv_file_.empty() || rows_.empty()) return {};
-    return write_file("--csv", csv_file_, csv_report(info_, rows_));
+    if (csv_.is_none() || rows_.empty()) return {};
+    return csv_.write(csv_report(info_, rows_));
   }
   Status write_json() const {
-    if (json_file_.empty() || rows_.empty()) return {};
-    const std::string json = options_.tune ? tuned_json(info_, best_) : json_report(info_, rows_);
-    return write_file("--json", json_file_, json);
+    if (json_.is_none() || rows_.empty()) return {};
+    return json_.write(options_.tune ? tuned_json(info_, best_) : json_report(info_, rows_));
   }
   Status write_html() const {
-    if (html_file_.empty() || rows_.empty()) return {};
-    return write_file("--html", html_file_, html_report(info_, rows_));
+    if (html_.is_none() || rows_.empty()) return {};
+    return html_.write(html_report(info_, rows_));
   }
 
   /// Some kernel was wrong, hung or crashed.
@@ -267,15 +272,15 @@ class Run {
                        [](const KernelInfo* kernel) { return kernel->version.starts_with(kAmperePrefix); });
   }
 
-  static Status find_file(std::string_view argument, const std::string& path, std::string* file) {
-    return path.empty() ? Status() : find_writable_file(argument, path, file);
+  static Status find_file(std::string_view argument, const std::string& path, OutputFile* file) {
+    return path.empty() ? Status() : OutputFile::find(argument, path, file);
   }
 
-  static Status check_different(std::string_view argument, const std::string& file,
-                                std::string_view other_argument, const std::string& other_file) {
-    if (file.empty() || other_file.empty() || !is_same_file(file, other_file)) return {};
-    return invalid_argument(
-        fmt::format("{} and {} both name '{}'; type two different files", argument, other_argument, file));
+  static Status check_different(std::string_view argument, const OutputFile& file,
+                                std::string_view other_argument, const OutputFile& other_file) {
+    if (!is_same_file(file, other_file)) return {};
+    return invalid_argument(fmt::format("{} and {} both name '{}'; type two different files", argument,
+                                        other_argument, file.path()));
   }
 
   void open_nvml() {
@@ -299,7 +304,8 @@ class Run {
                            .data = options_.data,
                            .seed = options_.seed,
                            .nvml = nvml_.get(),
-                           .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok()};
+                           .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok(),
+                           .verify = options_.verify};
     for (const KernelInfo* kernel : group.kernels) {
       if (!refusal_of(*kernel, group.problem).ok()) continue;
       const std::vector<std::string> configs = configs_of(*kernel, group.problem);
@@ -343,12 +349,18 @@ class Run {
   Status read_configs() {
     const std::string& path = options_.config_path;
     if (path.empty()) return {};
-    std::ifstream file(path);
+    // A pipe that nobody writes to would keep this waiting.
+    std::error_code error;
+    const bool is_file = std::filesystem::is_regular_file(path, error);
+    std::ifstream file(is_file ? path : "");
     std::string text;
-    std::getline(file, text, '\0');  // all of it; unlike an iterator it does not throw where this is a folder
+    std::getline(file, text, '\0');
     if (!file.is_open() || file.bad()) {
-      return invalid_argument(fmt::format(
-          "--config cannot read '{}'; type the name of a file that `./matmul tune` wrote by --json", path));
+      const std::string reason = error ? error.message() : is_file ? "" : "it is no regular file";
+      return invalid_argument(
+          fmt::format("--config cannot read '{}'{}{}; type the name of a file that `./matmul tune` wrote by "
+                      "--json",
+                      path, reason.empty() ? "" : ": ", reason));
     }
     HG_RETURN_IF_ERROR(parse_tuned_json(path, text, &tuned_));
     bool used = false;
@@ -374,7 +386,7 @@ class Run {
     return invalid_argument(fmt::format(
         "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `./matmul tune {}` to see "
         "what there is",
-        path, config, kernel.version, kernel.name, kernel.version));
+        path, config.substr(0, kMostOfAName), kernel.version, kernel.name, kernel.version));
   }
 
   Status measure_shape(const KernelGroup& group) {
@@ -568,9 +580,9 @@ class Run {
   std::vector<TunedConfig> tuned_;  // from --config
   std::vector<TunedConfig> best_;   // of tune
   std::unique_ptr<Nvml> nvml_;
-  std::string csv_file_;  // empty: none
-  std::string json_file_;
-  std::string html_file_;
+  OutputFile csv_;
+  OutputFile json_;
+  OutputFile html_;
   std::vector<ResultRow> rows_;
   bool kernel_crashed_ = false;  // or hung
 };
@@ -616,9 +628,10 @@ int run_on_emulator(const Options& options, Platform& platform, const std::strin
 
 }  // namespace
 
-int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostream& out, std::ostream& err,
-               bool err_is_terminal) {
-  Progress progress(err, err_is_terminal);
+namespace {
+
+int run_checked(int argc, const char* const* argv, Platform& platform, std::ostream& out,
+                Progress& progress) {
   const auto fail = [&progress](const Status& status) { return report(status, progress); };
   Options options;
   if (const Status parsed = parse_options(argc, argv, platform.kernels(), &options); !parsed.ok())
@@ -636,6 +649,7 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
     return shown.ok() ? kExitOk : fail(shown);
   }
   if (const Status built = check_built_with_cutlass(options, platform); !built.ok()) return fail(built);
+  if (const Status known = check_environment(options.kernels); !known.ok()) return fail(known);
   DeviceInfo device;
   std::string reason;  // for the emulator, if it was not asked for
   if (options.device != Options::Device::Emulator) {
@@ -645,6 +659,21 @@ int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostre
     if (found.ok()) return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);
   }
   return run_on_emulator(options, platform, reason, out, progress);
+}
+
+}  // namespace
+
+int run_matmul(int argc, const char* const* argv, Platform& platform, std::ostream& out, std::ostream& err,
+               bool err_is_terminal) {
+  Progress progress(err, err_is_terminal);
+  try {
+    return run_checked(argc, argv, platform, out, progress);
+  } catch (const std::bad_alloc&) {
+    return report(out_of_memory(out_of_host_memory_text()), progress);
+  } catch (const std::exception& error) {
+    return report({StatusCode::InvalidArgument, fmt::format("this cannot be done ({})", error.what())},
+                  progress);
+  }
 }
 
 }  // namespace hopper_gemm

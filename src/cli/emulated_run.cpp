@@ -369,7 +369,7 @@ Status EmulatedRun::check_trace() {
     return invalid_argument(fmt::format(
         "--trace writes the timeline of one launch, but --seeds asks for {}; type --seeds 1", num_seeds()));
   }
-  return find_writable_file("--trace", options_.trace_path, &trace_file_);
+  return OutputFile::find("--trace", options_.trace_path, &trace_file_);
 }
 
 std::string EmulatedRun::header() const {
@@ -410,15 +410,10 @@ Status EmulatedRun::verify_group(const KernelGroup& group) {
       const Outcome outcome = verify_kernel(*kernel, operands);
       any_kernel_failed_ = any_kernel_failed_ || !outcome.fault.empty();
       print(*kernel, shape, outcome);
-      if (!trace_file_.empty() && !emulator::write_trace()) {
-        return invalid_argument(fmt::format(
-            "--trace cannot write '{}'; type the name of a file on a disk with room", trace_file_));
-      }
+      if (!trace_file_.is_none()) HG_RETURN_IF_ERROR(trace_file_.write(emulator::trace_json()));
     }
   } catch (const std::bad_alloc&) {
-    return out_of_memory(fmt::format(
-        "{}: the memory for its matrices is not there; end other programs, or type a smaller --shape",
-        to_string(shape)));
+    return out_of_memory(fmt::format("{}: {}", to_string(shape), out_of_host_memory_text()));
   }
   return {};
 }
@@ -446,7 +441,7 @@ std::string EmulatedRun::run_once(const KernelInfo& kernel, Operands& operands, 
                                   Outcome* outcome) {
   const DataKind data = data_of(seed);
   operands.prepare(data, seed);
-  emulator::configure({.seed = seed, .sms = kSms[seed % std::size(kSms)], .trace_path = trace_file_});
+  emulator::configure({.seed = seed, .sms = kSms[seed % std::size(kSms)], .traces = !trace_file_.is_none()});
   const Status launched = kernel.launch(operands.args(), nullptr);
   outcome->steps.push_back(static_cast<double>(emulator::steps()));
   outcome->launch_failed = !launched.ok();
@@ -467,8 +462,8 @@ void EmulatedRun::print(const KernelInfo& kernel, const GemmShape& shape, const 
   if (failed) {
     out_ << indented(outcome.fault)
          << indented(
-                fmt::format("again: ./matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}{}",
-                            kernel.version, to_string(shape), outcome.failing_seed,
+                fmt::format("again: {}./matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}{}",
+                            environment_of(kernel), kernel.version, to_string(shape), outcome.failing_seed,
                             options_.data_given ? " --data " + options_.data_name : "",
                             options_.type ? fmt::format(" --type {}", to_string(*options_.type)) : "",
                             options_.b_layout ? fmt::format(" --b {}", to_string(*options_.b_layout)) : ""));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/options.hpp"
+#include "cli/output_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
 #include "hopper_gemm/gemm_args.hpp"
@@ -56,7 +57,7 @@ class EmulatedRun {
   std::string reason_;
   std::ostream& out_;
   Progress& progress_;
-  std::string trace_file_;  // empty: none
+  OutputFile trace_file_;
   bool any_kernel_failed_ = false;
 };
 

@@ -41,7 +41,9 @@ Status write_choices(const Options& options, const KernelInfo& best, std::string
     HG_RETURN_IF_ERROR(kernel_refusal(best, problem));
     KernelChoice choice;
     if (const Status status = best.choose(placeholder_args(problem), &choice); !status.ok()) {
-      return {status.code(), fmt::format("{}: {}", to_string(shape), status.message())};
+      const bool is_refusal = status.code() == StatusCode::Unsupported;
+      return {status.code(), fmt::format("{}: {}{}", to_string(shape), status.message(),
+                                         is_refusal ? "; type a smaller --shape" : "")};
     }
     out << fmt::format("\n{} {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
                        to_string(problem.b_layout), choice.config);

@@ -23,6 +23,8 @@ class Machine : public hopper_gemm::CudaPlatform {
 int main(int argc, char** argv) {
   // A reader of the output that ends early, such as head, must not end this before it has written its files.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that grows beyond the limit on its size is an error as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   Machine platform;
   const int status =
       hopper_gemm::run_matmul(argc, argv, platform, std::cout, std::cerr, isatty(STDERR_FILENO) == 1);

@@ -106,7 +106,7 @@ void declare(CLI::App& app, RawOptions& raw) {
       "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
   add_repeatable("--suite", "NAME", raw.suites,
-                 "shapes: squares, llm, ragged, library or\nlong_k; repeatable");
+                 "shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };

@@ -1,11 +1,15 @@
 #include "cli/refusal.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "benchmark/cutlass_baseline.hpp"
@@ -17,6 +21,8 @@ namespace hopper_gemm {
 namespace {
 
 constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
+/// Of configurations, as GemmOptions::config takes them.
+constexpr std::array<std::string_view, 2> kFamilies = {"wgmma", "mma"};
 constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
 
 bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape) {
@@ -74,6 +80,40 @@ Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
       "kernel {} ({}) needs an {} GPU{}, but {} is {}; type `./matmul list` to see what each version needs",
       kernel.version, kernel.name, target_text(kernel.target),
       kernel.target.or_newer ? "" : " (H100, H200, GH200)", device.name, sm_text(device.compute_capability)));
+}
+
+std::string environment_of(const KernelInfo& kernel) {
+  const char* const value = std::getenv(kConfigVariable);
+  const bool has_meaning = value != nullptr && *value != '\0' && kernel.version == "best";
+  return has_meaning ? fmt::format("{}={} ", kConfigVariable, value) : "";
+}
+
+Status check_environment(std::span<const KernelInfo* const> kernels) {
+  constexpr std::size_t kMostOfAName = 80;
+  for (const KernelInfo* const kernel : kernels) {
+    if (environment_of(*kernel).empty()) continue;
+    const std::string config = std::getenv(kConfigVariable);
+    const bool is_family = std::find(kFamilies.begin(), kFamilies.end(), config) != kFamilies.end();
+    if (is_family || kernel->tuning->has_config(config)) continue;
+    return invalid_argument(
+        fmt::format("the environment variable {} is '{}', which is no configuration of version {}; type "
+                    "`./matmul tune {}` "
+                    "to see what there is, or unset it",
+                    kConfigVariable, config.substr(0, kMostOfAName), kernel->version, kernel->version));
+  }
+  return {};
+}
+
+std::string out_of_host_memory_text() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return fmt::format(
+        "host memory ran out, since this process may have no more than {} MiB of address space; raise that "
+        "limit "
+        "(ulimit -v), or ask for fewer or smaller shapes",
+        limit.rlim_cur >> 20);
+  }
+  return "host memory ran out; end other programs, or ask for fewer or smaller shapes";
 }
 
 std::string finding_of(const Status& refusal) {

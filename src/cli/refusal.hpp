@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,18 @@ GemmArgs placeholder_args(const GemmProblem& problem);
 /// Ok, or why `kernel` cannot take `problem`, and what to type instead.
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
 
+/// The library's environment variable, which names the configuration that version best runs.
+inline constexpr const char* kConfigVariable = "HGEMM_CONFIG";
+/// "HGEMM_CONFIG=<value> " where that is set and means something to `kernel`: how a command that repeats a run begins.
+std::string environment_of(const KernelInfo& kernel);
+/// Ok, or that one of these kernels is to run by a configuration that there is not, as the variable has it.
+Status check_environment(std::span<const KernelInfo* const> kernels);
+
 /// Ok, or why `kernel` cannot run on this GPU.
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);
+
+/// Why host memory may have run out, and what to do about it. Allocates little.
+std::string out_of_host_memory_text();
 
 /// What a refusal found, without its advice.
 std::string finding_of(const Status& refusal);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -120,7 +119,7 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
   if (!launch_error.empty()) return cudaErrorInvalidConfiguration;
   ++launch_count;
   trace.events.clear();
-  machine.configure({options.seed, options.sms, options.trace_path.empty() ? nullptr : &trace});
+  machine.configure({options.seed, options.sms, options.traces ? &trace : nullptr});
   const Index3 grid = {config.gridDim.x, 1, 1};
   const Index3 block = {config.blockDim.x, 1, 1};
   if (machine.run(grid, block, static_cast<int>(cluster_size_of(config)), config.dynamicSmemBytes, thread)) {
@@ -130,8 +129,7 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
   return cudaErrorLaunchFailure;
 }
 
-bool write_trace() {
-  if (options.trace_path.empty()) return true;
+std::string trace_json() {
   // Trace Event Format: a process for each CTA, a thread for each of its lanes. Complete events of a lane must nest;
   // those that overlap are pairs of asynchronous events.
   nlohmann::json events = nlohmann::json::array();
@@ -165,10 +163,7 @@ bool write_trace() {
     }
     events.push_back(std::move(json));
   }
-  std::ofstream file(options.trace_path);
-  file << nlohmann::json{{"traceEvents", events}}.dump() << '\n';
-  file.flush();
-  return file.good();
+  return nlohmann::json{{"traceEvents", events}}.dump() + '\n';
 }
 
 }  // namespace hopper_gemm::emulator

@@ -18,9 +18,9 @@ struct EmulatedCapability {
 };
 
 struct EmulationOptions {
-  std::uint64_t seed = 0;       ///< of every choice between what may happen next: the same seed, the same run
-  int sms = 4;                  ///< of the emulated GPU: what persistent kernels size their grids by
-  std::string trace_path = {};  ///< a timeline in the Chrome trace format goes there; empty: none
+  std::uint64_t seed = 0;  ///< of every choice between what may happen next: the same seed, the same run
+  int sms = 4;             ///< of the emulated GPU: what persistent kernels size their grids by
+  bool traces = false;     ///< keep what trace_json() says
   /// What the emulated GPU says that it is, which decides on its shared memory too; its instructions are all
   /// there anyway.
   EmulatedCapability compute_capability = {};
@@ -45,8 +45,8 @@ void* allocate(std::size_t bytes);
 bool free(void* memory);
 void free_all();
 
-/// Writes the last launch's timeline, if the options named a file. False: it cannot be written.
-bool write_trace();
+/// The last launch's timeline in the Chrome trace format, if the options asked for it.
+std::string trace_json();
 
 }  // namespace HG_EMULATOR_API
 }  // namespace hopper_gemm

@@ -6,7 +6,7 @@
 
 namespace hopper_gemm::emulator {
 
-/// What happened when, in steps of the scheduler: for write_trace(), see emulator.hpp.
+/// What happened when, in steps of the scheduler: for trace_json(), see emulator.hpp.
 struct Trace {
   struct Event {
     std::uint64_t begin;

@@ -7,6 +7,7 @@
 
 #include "cuda_check.hpp"
 #include "library/backend.hpp"
+#include "library/checked_gemm.hpp"
 #include "library/device.hpp"
 #include "library/plan.hpp"
 
@@ -34,6 +35,9 @@ GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 
 Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& options) {
   return without_bad_alloc([&]() -> Status {
+    // A bad descriptor is one without a GPU, too.
+    library::CheckedGemm checked;
+    HG_RETURN_IF_ERROR(library::CheckedGemm::create(descriptor, options, &checked));
     library::Device device{};
     HG_RETURN_IF_ERROR(library::query_current_device(&device));
     return library::Plan::create(descriptor, options, device, library::all_backends(), &plan_);

@@ -40,7 +40,7 @@ thread_local std::array<char, 2048> last_error_message{};
 std::size_t copy_text(std::string_view text, char* buffer, std::size_t buffer_bytes) {
   if (buffer != nullptr && buffer_bytes > 0) {
     const std::size_t length = std::min(text.size(), buffer_bytes - 1);
-    std::memcpy(buffer, text.data(), length);
+    if (length != 0) std::memcpy(buffer, text.data(), length);
     buffer[length] = '\0';
   }
   return text.size();
@@ -88,9 +88,18 @@ Status check_struct(const char* name, const char* type, const Struct* value) {
       ": start from its initialiser, and use the header of library " HOPPER_GEMM_VERSION_STRING);
 }
 
+/// The number that is there. C lets an enum hold any, and C++ must not read one of these that is none of its names.
+template <typename CEnum>
+int number_of(const CEnum& value) {
+  static_assert(sizeof(CEnum) == sizeof(int));
+  int number = 0;
+  std::memcpy(&number, &value, sizeof(number));
+  return number;
+}
+
 MatrixLayout from_c(const hgemm_matrix_layout_t& layout) {
   MatrixLayout result;
-  result.order = static_cast<Layout>(layout.order);
+  result.order = static_cast<Layout>(number_of(layout.order));
   result.transposed = layout.transposed != 0;
   result.leading_dimension = layout.leading_dimension;
   result.batch_stride = layout.batch_stride;
@@ -106,16 +115,16 @@ GemmDescriptor from_c(const hgemm_descriptor_t& descriptor) {
   result.n = descriptor.n;
   result.k = descriptor.k;
   result.batch_count = descriptor.batch_count;
-  result.input_type = static_cast<DataType>(descriptor.input_type);
-  result.output_type = static_cast<DataType>(descriptor.output_type);
+  result.input_type = static_cast<DataType>(number_of(descriptor.input_type));
+  result.output_type = static_cast<DataType>(number_of(descriptor.output_type));
   result.a = from_c(descriptor.a);
   result.b = from_c(descriptor.b);
   result.c = from_c(descriptor.c);
   result.d = from_c(descriptor.d);
-  result.bias = static_cast<Bias>(descriptor.bias);
-  result.bias_type = static_cast<DataType>(descriptor.bias_type);
+  result.bias = static_cast<Bias>(number_of(descriptor.bias));
+  result.bias_type = static_cast<DataType>(number_of(descriptor.bias_type));
   result.bias_batch_stride = descriptor.bias_batch_stride;
-  result.activation = static_cast<Activation>(descriptor.activation);
+  result.activation = static_cast<Activation>(number_of(descriptor.activation));
   return result;
 }
 
@@ -208,15 +217,15 @@ hgemm_status_t hgemm_gemm(const hgemm_descriptor_t* descriptor, const hgemm_oper
 }
 
 const char* hgemm_status_string(hgemm_status_t status) {
-  switch (status) {
+  switch (hopper_gemm::number_of(status)) {
     case HGEMM_OK: return "HGEMM_OK";
     case HGEMM_INVALID_ARGUMENT: return "HGEMM_INVALID_ARGUMENT";
     case HGEMM_UNSUPPORTED: return "HGEMM_UNSUPPORTED";
     case HGEMM_OUT_OF_MEMORY: return "HGEMM_OUT_OF_MEMORY";
     case HGEMM_CUDA_ERROR: return "HGEMM_CUDA_ERROR";
     case HGEMM_INTERNAL_ERROR: return "HGEMM_INTERNAL_ERROR";
+    default: return "unknown status";
   }
-  return "unknown status";
 }
 
 const char* hgemm_last_error_message(void) { return hopper_gemm::last_error_message.data(); }

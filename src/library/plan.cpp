@@ -1,6 +1,7 @@
 #include "library/plan.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -16,13 +17,22 @@ constexpr const char* kConfigVariable = "HGEMM_CONFIG";
 struct Request {
   std::string name;  // empty: none was
   std::string who;   // asks, in a sentence
+  bool must_be_met = true;
 };
 
 Request requested_config(const GemmOptions& options) {
   if (!options.config.empty()) return {options.config, "options.config"};
   const char* value = std::getenv(kConfigVariable);
-  return value == nullptr ? Request{}
-                          : Request{value, std::string("the environment variable ") + kConfigVariable};
+  if (value == nullptr) return {};
+  // A variable is for all GEMMs of a process, and what it names need not be for each of them.
+  return {value, std::string("the environment variable ") + kConfigVariable, false};
+}
+
+// What users typed must neither break a line nor command a terminal.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+  return text;
 }
 
 // The family's own name stands for whichever of its configurations is best.
@@ -76,54 +86,55 @@ Status Plan::create(const GemmDescriptor& descriptor, const GemmOptions& options
   return {};
 }
 
-Status Plan::choose(const GemmOptions& options, const Device& device,
-                    std::span<const Backend* const> backends) {
-  const Problem& problem = gemm_.problem();
-  const Backend& last = *backends.back();
-  const bool multiplies = problem.args.shape.k != 0;
-  const Request request = requested_config(options);
-  explanation_ = problem_text(gemm_, device);
+Status Plan::prepare(const std::string& requested, const Device& device,
+                     std::span<const Backend* const> backends) {
   std::string refusals;
+  std::string families;
   Status status;
-  const Backend* chosen = nullptr;
   for (const Backend* backend : backends) {
     const std::string name(backend->name);
-    if (!request.name.empty() && !is_of(request.name, *backend)) continue;
-    status = check_backend(*backend, last, problem, device);
+    families += (families.empty() ? "" : " or ") + name;
+    if (!requested.empty() && !is_of(requested, *backend)) continue;
+    status = check_backend(*backend, *backends.back(), gemm_.problem(), device);
     if (status.ok()) {
-      const std::string config = request.name == name ? "" : request.name;
-      status = backend->prepare(problem, device, config, &prepared_);
-    }
-    if (status.ok()) {
-      chosen = backend;
-      break;
+      const std::string config = requested == name ? "" : requested;
+      status = backend->prepare(gemm_.problem(), device, config, &prepared_);
     }
     // That a kernel is not for this problem says nothing of the others; an error does.
-    if (status.code() != StatusCode::Unsupported) break;
+    if (status.code() != StatusCode::Unsupported) return status;
     refusals += (refusals.empty() ? "" : "; ") + name + ": " + status.message();
     explanation_ += "not " + name + ": " + status.message() + "\n";
   }
-  if (chosen == nullptr) {
-    if (!request.name.empty()) {
-      const std::string asked = request.who + " asks for " + request.name;
-      if (!status.ok()) return {status.code(), asked + ": " + status.message()};
-      std::string families;
-      for (const Backend* backend : backends)
-        families += (families.empty() ? "" : " or ") + std::string(backend->name);
-      return invalid_argument(asked + ", but the names of configurations begin with " + families);
-    }
-    return status.code() == StatusCode::Unsupported ? unsupported("no kernel computes this: " + refusals)
-                                                    : status;
+  if (requested.empty()) return unsupported("no kernel computes this: " + refusals);
+  return refusals.empty() ? invalid_argument("the names of configurations begin with " + families) : status;
+}
+
+Status Plan::choose(const GemmOptions& options, const Device& device,
+                    std::span<const Backend* const> backends) {
+  Request request = requested_config(options);
+  explanation_ = problem_text(gemm_, device);
+  Status status = prepare(request.name, device, backends);
+  if (!status.ok() && !request.name.empty()) {
+    status = {status.code(),
+              request.who + " asks for " + one_line(request.name) + ": " + one_line(status.message())};
+    const bool is_refusal =
+        status.code() == StatusCode::Unsupported || status.code() == StatusCode::InvalidArgument;
+    if (request.must_be_met || !is_refusal) return status;
+    explanation_ = problem_text(gemm_, device) + status.message() + "; so the library chooses\n";
+    request = {};
+    status = prepare("", device, backends);
   }
+  HG_RETURN_IF_ERROR(status);
 
   config_ = prepared_->config();
   workspace_bytes_ = prepared_->workspace_bytes();
   explanation_ +=
       config_ + (request.name.empty() ? "" : ", as " + request.who + " asks") + "\n" + lines_of(*prepared_);
-  if (!multiplies) return {};
+  const Problem& problem = gemm_.problem();
+  if (problem.args.shape.k == 0) return {};
   Problem without_product = problem;
   without_product.args.shape.k = 0;
-  HG_RETURN_IF_ERROR(last.prepare(without_product, device, "", &without_product_));
+  HG_RETURN_IF_ERROR(backends.back()->prepare(without_product, device, "", &without_product_));
   workspace_bytes_ = std::max(workspace_bytes_, without_product_->workspace_bytes());
   return {};
 }

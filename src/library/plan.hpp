@@ -33,6 +33,10 @@ class Plan {
 
  private:
   Status choose(const GemmOptions& options, const Device& device, std::span<const Backend* const> backends);
+  /// Sets prepared_ by the first back end that can compute the problem by the configuration, or family of them, of that
+  /// name; by any where it is empty. Adds to explanation_ why others cannot.
+  Status prepare(const std::string& requested, const Device& device,
+                 std::span<const Backend* const> backends);
 
   int device_id_ = 0;
   CheckedGemm gemm_;

@@ -35,7 +35,8 @@ struct Placement {
 };
 
 Placement place(MatrixLines matrix, int padding_units, const VerifyOptions& options) {
-  const std::int64_t ld = padded_pitch(matrix.elems, padding_units) + options.pitch_remainder;
+  const std::int64_t ld =
+      padded_pitch(matrix.elems, options.padded ? padding_units : 0) + options.pitch_remainder;
   return {matrix, ld, options.offset, matrix.lines * ld + options.offset + kTmaAlignmentElems};
 }
 

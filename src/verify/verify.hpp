@@ -30,6 +30,7 @@ struct VerifyOptions {
   std::uint64_t seed = 0;
   double timeout_seconds = 30;  ///< for each launch; beyond it the kernel is taken to hang
   bool integers_only = false;   ///< leave out the second step, and with it cuBLAS
+  bool padded = true;           ///< lines have padding behind them; without it they lie as the benchmark's do
   // Where both are 0, operands and their lines are aligned as TMA wants them.
   int offset = 0;           ///< elements by which operands begin behind a 16-byte boundary
   int pitch_remainder = 0;  ///< elements by which leading dimensions are more than a multiple of 8

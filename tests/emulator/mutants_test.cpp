@@ -459,7 +459,7 @@ class MutantLibrary {
 
   /// What is wrong with one run, or nothing.
   std::string fault(std::uint64_t seed, EmulatedGemm* gemm) const {
-    configure({.seed = seed, .sms = kSms, .trace_path = ""});
+    configure({.seed = seed, .sms = kSms});
     gemm->poison();
     Status status;
     launch_(&gemm->args(), &status);
@@ -491,7 +491,7 @@ class LibraryMutant {
   std::string fault(std::uint64_t seed, const LibraryRun& run) const {
     const library::Device device = {
         .id = 0, .major = 9, .minor = 0, .sm_count = run.sms, .max_shared_bytes = 227 << 10};
-    configure({.seed = seed, .sms = run.sms, .trace_path = ""});
+    configure({.seed = seed, .sms = run.sms});
     const LibraryGemm gemm(run.problem, emulated_memory());
     const library::Problem problem = gemm.problem();
     Status status;

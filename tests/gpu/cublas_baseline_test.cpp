@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -170,12 +171,32 @@ TEST_P(CublasBaseline, FastestCandidateIsFoundInsideGraphs) {
   std::unique_ptr<CublasLtCandidates> candidates;
   ASSERT_TRUE(CublasLtCandidates::find(args_, &candidates).ok());
   std::optional<std::size_t> fastest;
-  const Status found = find_fastest_candidate(*candidates, {&args_, 1}, 1, stream, &fastest);
+  std::vector<std::size_t> all(candidates->count());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const Status found = find_fastest_candidate(*candidates, all, {&args_, 1}, 1, stream, &fastest);
   EXPECT_TRUE(found.ok()) << found.message();
   ASSERT_TRUE(fastest.has_value());
   EXPECT_LT(*fastest, candidates->count());
   expect_bf16_product();
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+// The known fault: the end of K is left out. And one that is not there at all.
+TEST_P(CublasBaseline, CandidatesThatLeaveOutPartOfKAreFound) {
+  std::unique_ptr<Cublas> cublas;
+  ASSERT_TRUE(Cublas::create(&cublas).ok());
+  const auto launch = [&](std::size_t index, const GemmArgs& args, cudaStream_t stream) -> Status {
+    if (index == 2) return unsupported("no such pitches");
+    GemmArgs shortened = args;
+    if (index == 1) shortened.shape.k /= 2;
+    return cublas->gemm(shortened, stream);
+  };
+  CandidateVerdicts verdicts;
+  const Status checked = check_candidates({GetParam().shape}, 4, launch, 1, kTimeoutSeconds, &verdicts);
+  ASSERT_TRUE(checked.ok()) << checked.message();
+  EXPECT_EQ(verdicts.sound, (std::vector<std::size_t>{0, 2, 3}));
+  EXPECT_EQ(verdicts.wrong, std::vector<std::size_t>{1});
+  EXPECT_NE(verdicts.first_fault.find("integer data: "), std::string::npos) << verdicts.first_fault;
 }
 
 TEST_P(CublasBaseline, GemmExCanBeCapturedAndSampled) {
