@@ -190,11 +190,11 @@ class Verification {
     return {status.code(), what + ": " + status.message()};
   }
 
-  // The slack of fp32 accumulation: twice the worst error of cuBLAS with fp32 output on these operands. Its
-  // own error may be accidentally small, so it counts as at least a few roundings of the largest result; and a
-  // cuBLAS that is further off than one rounding per step of K is itself wrong, and no measure. The tensor cores
-  // add 16 products at a time. Sums of fp32 products are a random walk of K roundings, each of the sum so far,
-  // however they are cut up.
+  // The slack of fp32 accumulation: twice the worst error of cuBLAS with fp32 output on these operands. Its own error may be
+  // accidentally small, so it counts as at least a few roundings of the largest result. And it counts as no more than a
+  // rounding per step of K explains, since cuBLAS may be wrong: 13.1 leaves out the end of K at 128x128x11528 on an H100.
+  // The tensor cores add 16 products at a time. Sums of fp32 products are a random walk of K roundings, each of the sum so
+  // far, however they are cut up.
   Status find_slack() {
     constexpr double kFp32Rounding = 0x1p-23;
     const int k = problem_.shape.k;
@@ -214,14 +214,8 @@ class Verification {
       const double credible_roundings = tensor_cores ? 4 : std::max(4.0, std::sqrt(k) / 4);
       const int steps = tensor_cores ? k / 16 : k;
       const double largest_credible = (steps + 4) * 2 * kFp32Rounding * largest;
-      if (!(error <= largest_credible)) {
-        return {
-            StatusCode::CudaError,
-            fmt::format("cuBLAS with fp32 output is off by {} from the fp64 reference, more than the {} that "
-                        "fp32 accumulation explains: nothing can be verified against it",
-                        error, largest_credible)};
-      }
       error = std::max(error, credible_roundings * kFp32Rounding * largest);
+      if (!(error <= largest_credible)) error = largest_credible;
     }
     constexpr double kLargestNormal = 8;  // of C's elements, with room
     const double alpha = std::fabs(static_cast<double>(problem_.alpha));

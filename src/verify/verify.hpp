@@ -48,7 +48,7 @@ std::int64_t verify_required_bytes(const GemmProblem& problem);
 ///
 /// 1. Sparse integers whose results are exact: every element must have exactly the right value, rounded once.
 /// 2. N(0, 1) data: every element within one rounding to its type plus twice the worst error that cuBLAS makes with
-///    fp32 output on the same operands (which is itself held to a bound).
+///    fp32 output on the same operands. That error counts as no more than fp32 accumulation explains.
 /// In both, all operands have padded lines, the padding of A, B and C is NaN, and so is all of an operand that is
 /// multiplied by zero; D is poisoned with NaN, everything around its elements is guarded, and two runs must agree
 /// in every bit.
