@@ -21,13 +21,13 @@ target_compile_options(hopper_gemm_options INTERFACE
   # Machine code for several GPUs takes a fifth of the space.
   $<$<COMPILE_LANGUAGE:CUDA>:-Xfatbin=-compress-all>)
 
-# With ccache, where there is one, nothing is compiled twice.
+# ccache, where there is one, keeps what was compiled.
 find_program(HG_CCACHE ccache DOC "ccache, or empty: compile everything")
 mark_as_advanced(HG_CCACHE)
 set(cached_compiler "")
 if(HG_CCACHE)
   # What ccache asks for where there are precompiled headers.
-  set(cached_compiler ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HG_CCACHE})
+  set(cached_compiler env CCACHE_SLOPPINESS=pch_defines,time_macros ${HG_CCACHE})
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
 foreach(language IN ITEMS C CXX CUDA)
@@ -36,8 +36,8 @@ foreach(language IN ITEMS C CXX CUDA)
   endif()
 endforeach()
 
-# hg_compile_for_any_gpu(target): for the GPUs from sm_75 on. The kernels for sm_80 and sm_90 are compiled once, to PTX that
-# is assembled for both: in the simt ladder the machine code is the same as from PTX of their own.
+# hg_compile_for_any_gpu(target): compiles for the GPUs from sm_75 on. sm_80 and sm_90 share one PTX, because the simt
+# ladder's machine code for sm_90 is the same from sm_80's PTX as from its own.
 function(hg_compile_for_any_gpu target)
   if(HG_GENERAL_ARCHITECTURES)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${HG_GENERAL_ARCHITECTURES}")

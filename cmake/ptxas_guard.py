@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Runs an nvcc command and fails where ptxas only remarks that a kernel will be slow.
 
-usage: ptxas_guard.py nvcc arguments...        (as CMake's CUDA_COMPILER_LAUNCHER; the arguments hold -Xptxas=-v)
+usage: ptxas_guard.py [launcher...] nvcc arguments...
+
+It is CMake's CUDA_COMPILER_LAUNCHER, and the arguments hold -Xptxas=-v. A launcher such as ccache repeats what ptxas said when
+it has the object already.
 
 ptxas serialises wgmma, ignores setmaxnreg and spills registers with no more than an "info" line, and the build goes on.
 Here each of these is an error: exit status 1, the offending lines with their meaning on stderr, no object file.
@@ -103,6 +106,12 @@ def asks_ptxas_for_figures(arguments):
             if {"-v", "--verbose"}.intersection(value.split(",")):
                 return True
     return False
+
+
+def arguments_of_nvcc(command):
+    """Without those of a launcher: `cmake -E` asks for no preprocessing."""
+    nvcc = next((i for i, word in enumerate(command) if os.path.basename(word).startswith("nvcc")), 0)
+    return command[nvcc + 1:]
 
 
 def output_file(arguments):
@@ -229,9 +238,9 @@ def print_faults(source, faults):
 
 def main(command):
     if not command:
-        print("usage: ptxas_guard.py nvcc arguments...", file=sys.stderr)
+        print("usage: ptxas_guard.py [launcher...] nvcc arguments...", file=sys.stderr)
         return 2
-    arguments = command[1:]
+    arguments = arguments_of_nvcc(command)
     source = source_file(arguments)
     if is_compiling(arguments) and not asks_ptxas_for_figures(arguments):
         print(f"{source}: error: ptxas_guard.py sees nothing unless nvcc is told -Xptxas=-v", file=sys.stderr)

@@ -685,7 +685,7 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
   EXPECT_EQ(status.message(), "options.config asks for wgmma_fake: the GPU is no Hopper");
 }
 
-// Of a process of many GEMMs the variable must break none.
+// A process runs many GEMMs, and the variable must break none of them.
 TEST_F(GemmPlanTest, TakesTheEnvironmentForAWish) {
   for (const auto& [wish, reason] :
        {std::pair("mmaa_fake", "the names of configurations begin with wgmma or mma"),

@@ -57,6 +57,20 @@ class PtxasGuardTest(unittest.TestCase):
         # The figures help to find out why.
         self.assertTrue(self.report.exists())
 
+    def test_launchers_have_arguments_of_their_own(self):
+        arguments = ["-Xptxas=-v", "-c", "src/kernel.cu", "-o", str(self.object)]
+        fake = {"FAKE_STDOUT": "", "FAKE_STDERR": CLEAN.replace("0 bytes spill stores", "8 bytes spill stores"),
+                "FAKE_STATUS": "0"}
+        # Like `cmake -E`, whose -E is nvcc's for preprocessing.
+        launcher = self.folder / "launcher"
+        launcher.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+        launcher.chmod(0o755)
+        command = [sys.executable, str(GUARD), str(launcher), "-E", sys.executable, str(self.nvcc), *arguments]
+        result = subprocess.run(command, env={**os.environ, **fake}, capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("registers were spilled", result.stderr)
+        self.assertFalse(self.object.exists())
+
     def test_clean_kernel_passes_in_silence(self):
         result = self.run_guard(CLEAN)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))

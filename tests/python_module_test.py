@@ -119,7 +119,7 @@ class Arrays(unittest.TestCase):
                 hopper_gemm.plan_of(a, InterfaceArray(0x2000, (8, 7), strides), d)
         with self.assertRaisesRegex(ValueError, "a has strides .* negative"):
             hopper_gemm.plan_of(InterfaceArray(0x1000, (2, 1, 8), (-8, 8, 1)), b, InterfaceArray(0x3000, (2, 1, 7)))
-        # Of one row nobody takes a step.
+        # Nobody uses the stride between the rows of a single row.
         hopper_gemm.plan_of(InterfaceArray(0x1000, (1, 8), (-8, 1)), b, d)
         odd = InterfaceArray(0x1000, (1, 8))
         odd.__cuda_array_interface__["strides"] = (17, 3)

@@ -21,7 +21,7 @@ namespace hopper_gemm {
 namespace {
 
 constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
-/// Of configurations, as GemmOptions::config takes them.
+/// The families of configurations that GemmOptions::config takes.
 constexpr std::array<std::string_view, 2> kFamilies = {"wgmma", "mma"};
 constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
 

@@ -529,7 +529,7 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
 INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// The kernel that the mistake is in: "wide" of "library_wide_no_drain". Those of the wgmma kernel do not name it.
+/// The kernel that the mistake is in: "wide" of "library_wide_no_drain". Mutants of the wgmma kernel do not name theirs.
 std::string_view kernel_of(const Mutant& mutant) {
   for (const std::string_view kernel : {"pingpong", "skinny", "wide"}) {
     if (std::string_view(mutant.name).starts_with("library_" + std::string(kernel) + "_")) return kernel;
