@@ -166,6 +166,14 @@ SKINNY_STAGED = "    __syncwarp();\n#pragma unroll 4\n"
 SKINNY_SLOT = "slot * (split - 1) + source - (source < owner ? 0 : 1);"
 LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
 
+# The one function that the library of a ladder's mutant shows. mutant_library_launch.cpp has that of the others.
+LAUNCH = """
+extern "C" __attribute__((visibility("default"))) void launch_mutant(const hopper_gemm::GemmArgs* args,
+                                                                     hopper_gemm::Status* status) {{
+  *status = hopper_gemm::{namespace}::launch(*args, nullptr);
+}}
+"""
+
 # Kernels of the library are compiled for two types, of which mutants run one: the other's are the same once more.
 UNUSED_TYPES = {
     LIBRARY: [(WGMMA_GEMM, "multiply_layouts<Config, __half>(", "multiply_layouts<Config, __nv_bfloat16>(")],
@@ -647,6 +655,8 @@ def mutate(root, name):
             sys.exit(f"mutant {name}: {path} must hold this once, and holds it {count} times, so that the table in "
                      f"{__file__} must follow it:\n{old}")
         texts[path] = texts[path].replace(old, new)
+    if not namespace_of(kernel).startswith("library::"):
+        texts[kernel] += LAUNCH.format(namespace=namespace_of(kernel))
     return texts
 
 
