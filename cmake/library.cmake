@@ -45,6 +45,7 @@ add_library(hopper_gemm_library_wgmma OBJECT
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)
 hg_guard_ptxas(hopper_gemm_library_wgmma)
 hg_watch_waits(hopper_gemm_library_wgmma)
+hg_compile_together(hopper_gemm_library_wgmma 2)
 
 # The library's kernels for any operands and any GPU from sm_80 on.
 add_library(hopper_gemm_library_mma OBJECT
@@ -57,6 +58,7 @@ target_link_libraries(hopper_gemm_library_mma PUBLIC hopper_gemm_options)
 set_target_properties(hopper_gemm_library_mma PROPERTIES
   CUDA_ARCHITECTURES "${HG_LIBRARY_FALLBACK_ARCHITECTURES}")
 hg_guard_ptxas(hopper_gemm_library_mma)
+hg_compile_together(hopper_gemm_library_mma 2)
 
 set(HG_LIBRARY_PARTS
   hopper_gemm_library_host hopper_gemm_library_choice hopper_gemm_library_wgmma hopper_gemm_library_mma)

@@ -49,6 +49,14 @@ function(hg_compile_for_any_gpu target)
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_80,code=[sm_80,sm_90,compute_80]>")
 endfunction()
 
+# hg_compile_together(target files): nvcc compiles so many of the target's files at once, because parsing the CUDA headers
+# takes longer than compiling a small kernel. CMake can do so since 3.31.
+function(hg_compile_together target files)
+  if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.31)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
+  endif()
+endfunction()
+
 # hg_watch_waits(target): in the debug build, a wait for a barrier that never ends says who waits, and traps.
 function(hg_watch_waits target)
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:HG_DEVICE_WATCHDOG>)
