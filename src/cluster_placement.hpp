@@ -12,15 +12,20 @@ namespace hopper_gemm {
 /// in no order that means anything.
 using GpcOfCluster = std::vector<int>;
 
-/// Finds out where the current GPU places the clusters of a grid that fills it, CTAs one to an SM. CUDA does
-/// not tell, so small kernels look: SMs that ever ran the same cluster belong to one GPC. SMs that no larger
-/// cluster takes count as GPCs of their own. About a millisecond on an idle GPU. May be called while a stream
-/// captures, but by one thread at a time.
+/// Finds out where the current context places the clusters of a grid that fills its SMs, one CTA to an SM. CUDA does
+/// not tell, so five small kernels look: SMs that ever ran the same cluster belong to one GPC. SMs that no larger
+/// cluster takes count as GPCs of their own.
+///
+/// The kernels run in a stream of their own. The call waits at most 2 ms for them, so that it returns behind a kernel
+/// that never ends, too; an idle GPU takes 0.3 ms. Thread-safe. May be called while a stream captures.
+///
+/// Unsupported: the kernels have not ended yet, and the next call takes them up without waiting; or other kernels
+/// occupied SMs meanwhile, so that the result would be wrong; or the GPU has too many SMs.
 Status measure_cluster_placement(GpcOfCluster* placement);
 
-/// What measure_cluster_placement() found for the current GPU when this was first called; nothing if it
-/// failed, which costs a kernel speed but nothing else. Thread-safe, and may be called while a stream captures.
-/// Valid for as long as the process lives.
+/// What measure_cluster_placement() found for the current context; nothing as long as it has found nothing, which costs
+/// a kernel speed but nothing else. A call measures if none has succeeded yet. After eight failures none does any more.
+/// Thread-safe. May be called while a stream captures. The result is valid for as long as the process lives.
 std::span<const int> known_cluster_placement();
 
 /// Positions that give the clusters of a GPC, of the first `num_clusters` ones, consecutive places, larger

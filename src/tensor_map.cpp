@@ -97,31 +97,19 @@ Status check_spec(const TensorMapSpec& spec) {
   return {};
 }
 
-DriverEntryPoint find_driver_function(const char* name) {
-  DriverEntryPoint found;
-  if (cudaDriverGetVersion(&found.driver_version) != cudaSuccess || found.driver_version == 0) return found;
-  cudaDriverEntryPointQueryResult query = cudaDriverEntryPointSymbolNotFound;
-  void* function = nullptr;
-#if CUDART_VERSION >= 12050
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &function, kFirstDriverWithTma, cudaEnableDefault, &query);
-#else
-  const cudaError_t error = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &query);
-#endif
-  if (error == cudaSuccess && query == cudaDriverEntryPointSuccess) found.function = function;
-  return found;
-}
-
 Status refused(const char* function, CUresult result) {
-  return {StatusCode::CudaError, std::string(function) + " failed with CUresult " + std::to_string(result)};
+  return {result == CUDA_ERROR_INVALID_VALUE ? StatusCode::Unsupported : StatusCode::CudaError,
+          std::string(function) + " failed with CUresult " + std::to_string(result)};
 }
 
 }  // namespace
 
-DriverEntryPoint find_tensor_map_encoder() { return find_driver_function("cuTensorMapEncodeTiled"); }
+DriverEntryPoint find_tensor_map_encoder() {
+  return find_driver_function("cuTensorMapEncodeTiled", kFirstDriverWithTma);
+}
 
 DriverEntryPoint find_tensor_map_address_replacer() {
-  return find_driver_function("cuTensorMapReplaceAddress");
+  return find_driver_function("cuTensorMapReplaceAddress", kFirstDriverWithTma);
 }
 
 Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point) {

@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include "driver_entry_point.hpp"
 #include "hopper_gemm/status.hpp"
 #include "hopper_gemm/tensor_map.hpp"
 
@@ -13,12 +14,6 @@ using TensorMapEncodeFn = CUresult (*)(CUtensorMap* tensor_map, CUtensorMapDataT
                                        const cuuint32_t* box, const cuuint32_t* element_strides,
                                        CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                        CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill oob_fill);
-
-/// What looking an entry point up came to.
-struct DriverEntryPoint {
-  void* function = nullptr;  ///< null: not there
-  int driver_version = 0;    ///< as cudaDriverGetVersion reports it, 0 when no driver is installed
-};
 
 /// The type of cuTensorMapReplaceAddress.
 using TensorMapReplaceAddressFn = CUresult (*)(CUtensorMap* tensor_map, void* base);

@@ -27,12 +27,13 @@ class FakeGemm : public PreparedGemm {
   std::string config_;
 };
 
-Status prepare(FakeBackend* backend, const std::string& name, const Problem& problem,
+Status prepare(FakeBackend* backend, const std::string& name, const Problem& problem, const Device& device,
                const std::string& config, std::unique_ptr<const PreparedGemm>* prepared) {
   HG_RETURN_IF_ERROR(backend->prepare);
   const std::string only = name + "_fake";
   if (!config.empty() && config != only) return invalid_argument("there is no configuration " + config);
   backend->prepared.push_back(problem);
+  backend->devices.push_back(device);
   *prepared = std::make_unique<FakeGemm>(backend, only);
   return {};
 }
@@ -43,8 +44,10 @@ const Backend& wgmma_backend() {
   static const Backend backend = {
       .name = "wgmma",
       .can_implement = [](const Problem&, const Device&) { return fake_wgmma.can_implement; },
-      .prepare = [](const Problem& problem, const Device&, const std::string& config,
-                    auto* prepared) { return prepare(&fake_wgmma, "wgmma", problem, config, prepared); },
+      .prepare =
+          [](const Problem& problem, const Device& device, const std::string& config, auto* prepared) {
+            return prepare(&fake_wgmma, "wgmma", problem, device, config, prepared);
+          },
       .configs = [] { return std::vector<std::string>{"wgmma_fake"}; },
       .ranked_configs = [](const Problem&, const Device&) { return std::vector<std::string>{"wgmma_fake"}; }};
   return backend;
@@ -54,8 +57,8 @@ const Backend& mma_backend() {
   static const Backend backend = {
       .name = "mma",
       .can_implement = [](const Problem&, const Device&) { return fake_mma.can_implement; },
-      .prepare = [](const Problem& problem, const Device&, const std::string& config,
-                    auto* prepared) { return prepare(&fake_mma, "mma", problem, config, prepared); },
+      .prepare = [](const Problem& problem, const Device& device, const std::string& config,
+                    auto* prepared) { return prepare(&fake_mma, "mma", problem, device, config, prepared); },
       .configs = [] { return std::vector<std::string>{"mma_fake"}; },
       .ranked_configs = [](const Problem&, const Device&) { return std::vector<std::string>{"mma_fake"}; }};
   return backend;

@@ -17,6 +17,7 @@ struct FakeBackend {
   Status launch;         ///< the same
   std::size_t workspace_bytes = 0;
   std::vector<Problem> prepared;
+  std::vector<Device> devices;  ///< for which that was prepared
   std::vector<KernelArgs> launched;
   std::vector<void*> workspaces;  ///< of the launches
 };

@@ -63,7 +63,9 @@ class GemmPlanTest : public testing::Test {
 
   Status create(const GemmDescriptor& gemm, const GemmOptions& options = {}, const Device& device = kH200) {
     const std::array<const Backend*, 2> backends = {&wgmma_backend(), &mma_backend()};
-    return Plan::create(gemm, options, device, backends, &plan_);
+    CheckedGemm checked;
+    HG_RETURN_IF_ERROR(CheckedGemm::create(gemm, options, &checked));
+    return Plan::create(checked, options, device, backends, &plan_);
   }
   Status run(const GemmOperands& operands) { return plan_->run(operands, nullptr); }
 
@@ -756,6 +758,52 @@ TEST_F(GemmPlanTest, IsCopiedWithWhatItKnows) {
   EXPECT_EQ(copy.config(), "wgmma_fake");
   moved = copy;
   EXPECT_TRUE(moved.run(small_operands(), nullptr).ok());
+}
+
+// After cudaDeviceReset(), under a context of the program's own and under a green context, which has fewer SMs.
+TEST_F(GemmPlanTest, RunsUnderAnotherContextAndIsSizedForItsSms) {
+  emulator::configure({.sms = 132, .context = 1});
+  GemmPlan plan;
+  ASSERT_TRUE(plan.create(small_gemm()).ok());
+  const GemmPlan copy = plan;
+  emulator::configure({.sms = 64, .context = 2});
+  ASSERT_TRUE(plan.run(small_operands(), nullptr).ok());
+  ASSERT_TRUE(copy.run(small_operands(), nullptr).ok());
+  ASSERT_THAT(fake_wgmma.devices, SizeIs(2)) << "it is made once for a context, whichever copy runs";
+  EXPECT_EQ(fake_wgmma.devices[0].sm_count, 132);
+  EXPECT_EQ(fake_wgmma.devices[1].sm_count, 64);
+  emulator::configure({.sms = 132, .context = 1});
+  ASSERT_TRUE(plan.run(small_operands(), nullptr).ok());
+  EXPECT_THAT(fake_wgmma.devices, SizeIs(2));
+  EXPECT_THAT(fake_wgmma.launched, SizeIs(3));
+  emulator::configure({});
+}
+
+TEST_F(GemmPlanTest, RefusesAContextThatCannotRunItsConfiguration) {
+  GemmPlan plan;
+  ASSERT_TRUE(plan.create(small_gemm()).ok());
+  emulator::configure({.sms = 1, .context = 2});
+  fake_wgmma.can_implement = unsupported("there is no room for a cluster");
+  const Status status = plan.run(small_operands(), nullptr);
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(
+      status.message(),
+      "the current CUDA context is not the plan's, and does not run it: there is no room for a cluster");
+  EXPECT_THAT(fake_wgmma.launched, IsEmpty());
+  fake_wgmma.can_implement = {};
+  EXPECT_TRUE(plan.run(small_operands(), nullptr).ok()) << "it is tried again";
+  emulator::configure({});
+}
+
+TEST_F(GemmPlanTest, RefusesAnotherDevice) {
+  ASSERT_TRUE(create(small_gemm()).ok());
+  Device other = kH200;
+  other.id = 1;
+  std::shared_ptr<const Plan> plan;
+  const Status status = plan_->for_context(other, all_backends(), &plan);
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(status.message(), "the current device is 1, but the plan was made for device 0");
+  EXPECT_EQ(plan, nullptr);
 }
 
 TEST_F(GemmPlanTest, AsksTheCurrentDevice) {

@@ -53,10 +53,11 @@ CUresult recording_encode(CUtensorMap* tensor_map, CUtensorMapDataType type, cuu
   return CUDA_SUCCESS;
 }
 
-CUresult refusing_encode(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                         const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
-                         CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  return CUDA_ERROR_INVALID_VALUE;
+template <CUresult kResult>
+CUresult encode_with_result(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                            const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
+                            CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  return kResult;
 }
 
 const void* address(std::uintptr_t value) { return std::bit_cast<const void*>(value); }
@@ -178,9 +179,14 @@ TEST(TensorMap, RefusesRanksOutOfRangeAndIncompleteSpecs) {
 TEST(TensorMap, ReportsWhatTheDriverRefuses) {
   const Fixture fixture;
   TensorMap tensor_map;
-  const Status status = encode_tensor_map_with(refusing_encode, fixture.spec(), &tensor_map);
-  EXPECT_EQ(status.code(), StatusCode::CudaError);
-  EXPECT_THAT(status.message(), HasSubstr("CUresult 1"));
+  const Status refused =
+      encode_tensor_map_with(encode_with_result<CUDA_ERROR_INVALID_VALUE>, fixture.spec(), &tensor_map);
+  EXPECT_EQ(refused.code(), StatusCode::Unsupported);
+  EXPECT_THAT(refused.message(), HasSubstr("CUresult 1"));
+  const Status failed =
+      encode_tensor_map_with(encode_with_result<CUDA_ERROR_UNKNOWN>, fixture.spec(), &tensor_map);
+  EXPECT_EQ(failed.code(), StatusCode::CudaError);
+  EXPECT_THAT(failed.message(), HasSubstr("CUresult 999"));
 }
 
 TEST(TensorMapEntryPoint, SaysThatThereIsNoDriver) {

@@ -11,7 +11,8 @@
 ///   if (hgemm_plan_run(plan, &operands, stream) != HGEMM_OK) fail(hgemm_last_error_message());
 ///   hgemm_plan_destroy(plan);
 ///
-/// Every function takes null pointers, and may be called by several threads at a time. Structs grow at their
+/// Every function takes null pointers, may be called by several threads at a time, and while streams capture. What a plan
+/// promises of programmatic dependent launch, captures and CUDA contexts stands in gemm.hpp, too. Structs grow at their
 /// end from one version to the next: struct_bytes, which the initialisers set, says which one the caller
 /// knows.
 #pragma once
@@ -139,7 +140,7 @@ HG_API hgemm_status_t hgemm_plan_create(hgemm_plan_t** plan, const hgemm_descrip
 /// What the plan was run for may still be running. Null does nothing.
 HG_API void hgemm_plan_destroy(hgemm_plan_t* plan);
 
-/// As GemmPlan::run(): returns without waiting, allocates nothing, and can be captured into a graph.
+/// As GemmPlan::run(): returns without waiting, and can be captured into a graph.
 HG_API hgemm_status_t hgemm_plan_run(const hgemm_plan_t* plan, const hgemm_operands_t* operands,
                                      cudaStream_t stream);
 

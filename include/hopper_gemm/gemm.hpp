@@ -78,11 +78,18 @@ struct GemmOptions {
   /// environment variable HGEMM_CONFIG names where that can compute the problem. A wrong value of the variable breaks
   /// nothing; explain() says that it was not followed, and why.
   std::string config;
-  /// The kernel may start while the one before it in the stream still runs, and waits for its end before it
-  /// reads or writes memory (CUDA C++ Programming Guide, "Programmatic Dependent Launch and
-  /// Synchronization"): its set-up is hidden, and meanwhile it has operands brought to L2, through which what
-  /// the other one may still write of them goes, too. Only on sm_90, and there only where launches gain from
-  /// it, which is for the most part where they are short or fill the GPU; elsewhere it changes nothing.
+  /// On sm_90 the library's kernels overlap with their neighbours in the stream where launches gain from it (CUDA C++
+  /// Programming Guide, "Programmatic Dependent Launch and Synchronization").
+  ///
+  /// A kernel of the library may start while the kernel before it runs. It neither reads nor writes memory until that
+  /// one has ended (PTX griddepcontrol.wait). Before, it sets itself up and prefetches operands to L2, where writes go,
+  /// too, so that no value grows stale there.
+  ///
+  /// The kernel behind it may start before the library's kernel has ended, if it was launched with the attribute
+  /// cudaLaunchAttributeProgrammaticStreamSerialization. Such a kernel must call cudaGridDependencySynchronize() before
+  /// it reads D, or writes what this GEMM reads or its workspace. Any other kernel, copy or event waits by itself.
+  ///
+  /// false turns both off, in graphs too.
   bool programmatic_dependent_launch = true;
   /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a
   /// long K, more than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of
@@ -112,6 +119,16 @@ struct GemmOperands {
 /// A problem with the kernel and the configuration that were chosen for it on the device that was current.
 ///
 /// A plan may be copied, which is cheap, and run by several threads on several streams at the same time.
+///
+/// Captures: every function may be called while streams capture, in any mode (cudaStreamCaptureMode), even as the first
+/// call of a process. create() adds nothing to a graph.
+///
+/// Contexts: a plan runs under every CUDA context of its device. The first run under another context, be it one of the
+/// program's own, a green context or the primary one after cudaDeviceReset(), makes the plan again, in the same
+/// configuration, for the SMs of that context. What counts is the thread's current context. A stream of another one may
+/// be used, but the plan is not sized for it.
+///
+/// Environment: HGEMM_CONFIG alone, see GemmOptions::config.
 class HG_API GemmPlan {
  public:
   /// A plan of nothing, which refuses to run.
@@ -122,8 +139,11 @@ class HG_API GemmPlan {
   GemmPlan& operator=(const GemmPlan&) noexcept;
   GemmPlan& operator=(GemmPlan&&) noexcept;
 
-  /// Makes this the plan of `descriptor` on the current device. The first plan on a device may run small kernels there
-  /// and wait for them. On failure the plan stays what it was.
+  /// Makes this the plan of `descriptor` on the current device. On failure the plan stays what it was.
+  ///
+  /// It waits for no other stream, except that CUDA may wait when it loads a kernel's code for the first time (CUDA C++
+  /// Programming Guide, "Lazy Loading"). The first plan of a context may run small kernels, and waits at most 2 ms for
+  /// them.
   ///
   /// InvalidArgument: names the field that no GEMM can have, or the configuration that there is not.
   /// Unsupported: no GPU, or one older than sm_80, a driver that is too old, inputs of fp32, operands that
@@ -131,16 +151,16 @@ class HG_API GemmPlan {
   /// GPU. CudaError: the runtime refused a call.
   Status create(const GemmDescriptor& descriptor, const GemmOptions& options = {});
 
-  /// Enqueues the GEMM on `stream`, of the plan's device, and returns without waiting. Allocates nothing and uses no
-  /// other stream: it can be captured into a graph. Equal operands give equal bits on every run of a configuration.
+  /// Enqueues the GEMM on `stream` and returns without waiting. It uses no other stream, and allocates no memory of the
+  /// GPU. Equal operands give equal bits on every run of a configuration.
   ///
   /// Where D has no elements it does nothing, whatever the operands.
   ///
-  /// InvalidArgument: names the operand that is null, misaligned, too small or overlaps what it must not, or
-  /// the plan is one of nothing. Unsupported: the current device is not the plan's. OutOfMemory: the host has
-  /// none left for a message about another error. CudaError: the launch was refused, as are all once a
-  /// kernel, of whoever's, has failed. That an address is none of the GPU's memory the kernel finds out: the
-  /// stream's next synchronisation says so.
+  /// InvalidArgument: the message names the operand that is null, misaligned, too small or overlaps what it must not; or
+  /// the plan is one of nothing. Unsupported: the current device is not the plan's, or the current context has too few
+  /// SMs for its clusters. OutOfMemory: of the host. CudaError: CUDA refused the launch, as it does every launch once any
+  /// kernel of the process has failed. Addresses outside the GPU's memory fail in the kernel: the stream's next
+  /// synchronisation reports them.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
   /// What run() needs of the caller, in bytes: at most GemmOptions::workspace_limit_bytes.

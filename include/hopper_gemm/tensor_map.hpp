@@ -37,7 +37,7 @@ struct TensorMapSpec {
 /// Element strides are 1 and there is no interleave. Thread-safe; touches no device memory.
 ///
 /// InvalidArgument names the field that breaks a rule above, before the driver is asked.
-/// Unsupported: no driver, or one older than CUDA 12.0. CudaError: the driver refused the map.
+/// Unsupported: no driver, one older than CUDA 12.0, or the driver takes no such map. CudaError: it failed otherwise.
 Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map);
 
 /// Moves what `*tensor_map` describes to `base`, a 16-byte aligned device address, by the driver's

@@ -11,19 +11,12 @@
 #include <stdexcept>
 
 #include "benchmark/shapes.hpp"
+#include "quoted_text.hpp"
 
 namespace hopper_gemm {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// What a file holds can be long, and no sentence repeats more of it than this.
-std::string excerpt(std::string text) {
-  constexpr std::size_t kMost = 80;
-  if (text.size() <= kMost) return text;
-  text.resize(kMost);
-  return text + "...";
-}
 
 /// get<int>() would round 64.9 and take the last bits of 4294967360.
 int extent_of(const Json& object, const char* name) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +25,7 @@
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
 #include "git_commit.hpp"
+#include "quoted_text.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -138,16 +138,6 @@ Status at_shape(const GemmShape& shape, const Status& status) {
                                      out_of_memory ? "; end other programs that hold GPU memory, or type a "
                                                      "smaller --shape"
                                                    : "")};
-}
-
-/// Longer than the name of any configuration.
-constexpr std::size_t kMostOfAName = 80;
-
-/// An argument that is quoted in a sentence must neither break the line nor command the terminal.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
-  return text;
 }
 
 Status flush(std::ostream& out) {
@@ -386,7 +376,7 @@ class Run {
     return invalid_argument(fmt::format(
         "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `./matmul tune {}` to see "
         "what there is",
-        path, config.substr(0, kMostOfAName), kernel.version, kernel.name, kernel.version));
+        path, excerpt(config), kernel.version, kernel.name, kernel.version));
   }
 
   Status measure_shape(const KernelGroup& group) {

@@ -15,6 +15,7 @@
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/shapes.hpp"
 #include "matrix_lines.hpp"
+#include "quoted_text.hpp"
 #include "registry.hpp"
 
 namespace hopper_gemm {
@@ -89,7 +90,6 @@ std::string environment_of(const KernelInfo& kernel) {
 }
 
 Status check_environment(std::span<const KernelInfo* const> kernels) {
-  constexpr std::size_t kMostOfAName = 80;
   for (const KernelInfo* const kernel : kernels) {
     if (environment_of(*kernel).empty()) continue;
     const std::string config = std::getenv(kConfigVariable);
@@ -99,7 +99,7 @@ Status check_environment(std::span<const KernelInfo* const> kernels) {
         fmt::format("the environment variable {} is '{}', which is no configuration of version {}; type "
                     "`./matmul tune {}` "
                     "to see what there is, or unset it",
-                    kConfigVariable, config.substr(0, kMostOfAName), kernel->version, kernel->version));
+                    kConfigVariable, excerpt(config), kernel->version, kernel->version));
   }
   return {};
 }

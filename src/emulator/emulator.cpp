@@ -73,6 +73,8 @@ std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
 
 void configure(const EmulationOptions& new_options) { options = new_options; }
 
+const EmulationOptions& configured() { return options; }
+
 std::uint64_t steps() { return machine.now(); }
 
 std::uint64_t launches() { return launch_count; }

@@ -5,10 +5,14 @@
 #include <functional>
 
 #include "emulator/api.hpp"
+#include "emulator/emulator.hpp"
 
 // The host's side of an emulated launch, behind include/cuda_runtime_api.h.
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
+
+/// What configure() was given last.
+const EmulationOptions& configured();
 
 cudaError_t device_attribute(int* value, cudaDeviceAttr attribute);
 cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
@@ -17,8 +21,10 @@ cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLau
 /// Runs the kernel to its end. `thread` is called once by each thread. Failures leave last_report() behind.
 cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, const std::function<void()>& thread);
 
-/// cuTensorMapEncodeTiled; null for any other name.
+/// A function of the driver, or null where the emulator has none of that name.
 void* driver_function(const char* name);
+/// Of those the ones for tensor maps.
+void* tensor_map_function(const char* name);
 
 }  // namespace HG_EMULATOR_API
 }  // namespace hopper_gemm

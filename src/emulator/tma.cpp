@@ -32,10 +32,26 @@ struct EncodedMap {
 };
 static_assert(sizeof(EncodedMap) <= sizeof(CUtensorMap));
 
+/// The assertions of the manual of cuTensorMapEncodeTiled, as a formula.
+bool follows_the_manual(cuuint32_t rank, std::uint64_t element_bytes, const cuuint64_t* extents,
+                        const cuuint64_t* strides_bytes) {
+  if (rank < 2) return true;
+  if (strides_bytes[0] < extents[0] * element_bytes) return false;
+  for (cuuint32_t i = 1; i + 1 < rank; ++i) {
+    if (strides_bytes[i] % strides_bytes[i - 1] != 0) return false;
+    if (strides_bytes[i] < extents[i] * strides_bytes[i - 1]) return false;
+  }
+  return true;
+}
+
 CUresult encode(CUtensorMap* tensor_map, CUtensorMapDataType type, cuuint32_t rank, void* base,
                 const cuuint64_t* extents, const cuuint64_t* strides_bytes, const cuuint32_t* box,
                 const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                 CUtensorMapFloatOOBfill oob_fill) {
+  const std::uint64_t element_bytes = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+  if (configured().strict_tensor_maps && !follows_the_manual(rank, element_bytes, extents, strides_bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   EncodedMap map{};
   map.magic = kMapMagic;
   map.base = static_cast<unsigned char*>(base);
@@ -499,7 +515,7 @@ void bulk_wait_group(int pending_groups, bool only_read) {
   }
 }
 
-void* driver_function(const char* name) {
+void* tensor_map_function(const char* name) {
   if (std::string_view(name) == "cuTensorMapEncodeTiled") return reinterpret_cast<void*>(encode);
   if (std::string_view(name) == "cuTensorMapReplaceAddress") return reinterpret_cast<void*>(replace_address);
   return nullptr;

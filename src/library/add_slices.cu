@@ -20,8 +20,8 @@ constexpr int kColumns = 8;
 
 __global__ void __launch_bounds__(kWarps* kWarpThreads)
     add_slices_kernel(const __grid_constant__ SliceSums sums, const __grid_constant__ GemmEpilogue epilogue,
-                      GemmShape shape, int batch_count) {
-  ptx::griddepcontrol_launch_dependents();
+                      GemmShape shape, int batch_count, bool triggers_dependents) {
+  if (triggers_dependents) ptx::griddepcontrol_launch_dependents();
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
   const int piece = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpThreads;
   const int pieces_n = ceil_div(shape.n, kColumns);
@@ -57,13 +57,15 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
 Status load_add_slices() { return load_kernel(add_slices_kernel); }
 
 Status launch_add_slices(const SliceSums& sums, const GemmEpilogue& epilogue, GemmShape shape,
-                         int batch_count, cudaStream_t stream) {
+                         int batch_count, bool programmatic_dependent_launch, cudaStream_t stream) {
   const int pieces = ceil_div(shape.m, kRows) * ceil_div(shape.n, kColumns) * batch_count;
   std::array<cudaLaunchAttribute, 1> attributes = {programmatic_dependent_launch_attribute()};
   cudaLaunchConfig_t config = launch_config(dim3(static_cast<unsigned>(ceil_div(pieces, kWarps))),
                                             kWarps * kWarpThreads, 0, attributes.data());
+  config.numAttrs = programmatic_dependent_launch ? 1 : 0;
   config.stream = stream;
-  HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, add_slices_kernel, sums, epilogue, shape, batch_count));
+  HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, add_slices_kernel, sums, epilogue, shape, batch_count,
+                                             programmatic_dependent_launch));
   return {};
 }
 

@@ -21,9 +21,10 @@ struct SliceSums {
 /// Loads the kernel onto the current GPU: to be done before it is launched there.
 Status load_add_slices();
 
-/// Enqueues what makes D of the sums: adds them up in the order of the slices and applies the epilogue. It starts while
-/// the kernel before it in the stream, which has to allow that, ends (programmatic dependent launch). sm_90.
+/// Enqueues the kernel that makes D of the sums: it adds them up in the order of the slices and applies the epilogue.
+/// With programmatic_dependent_launch it may start while the kernel before it in the stream runs, and the kernel behind
+/// it while it runs. sm_90.
 Status launch_add_slices(const SliceSums& sums, const GemmEpilogue& epilogue, GemmShape shape,
-                         int batch_count, cudaStream_t stream);
+                         int batch_count, bool programmatic_dependent_launch, cudaStream_t stream);
 
 }  // namespace hopper_gemm::library

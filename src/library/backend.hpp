@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,13 +15,14 @@
 
 namespace hopper_gemm::library {
 
-/// The GPU that a plan is made for.
+/// The GPU that a plan is made for, and the CUDA context.
 struct Device {
   int id;
   int major;  ///< compute capability
   int minor;
-  int sm_count;
-  int max_shared_bytes;  ///< of a CTA
+  int sm_count;               ///< that the context may use
+  int max_shared_bytes;       ///< of a CTA
+  std::uint64_t context = 0;  ///< current_context_id(); 0: unknown
 
   friend bool operator==(const Device&, const Device&) = default;
 };

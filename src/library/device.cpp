@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cuda_check.hpp"
+#include "cuda_context.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -24,7 +25,8 @@ Status query_current_device(Device* device) {
   };
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMajor, &device->major));
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMinor, &device->minor));
-  HG_RETURN_IF_ERROR(query(cudaDevAttrMultiProcessorCount, &device->sm_count));
+  device->context = current_context_id();
+  HG_RETURN_IF_ERROR(current_context_sm_count(device->id, &device->sm_count));
   return query(cudaDevAttrMaxSharedMemoryPerBlockOptin, &device->max_shared_bytes);
 }
 

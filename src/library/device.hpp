@@ -5,7 +5,7 @@
 
 namespace hopper_gemm::library {
 
-/// The GPU that is current for this thread. Unsupported: there is none that can be used.
+/// The GPU and the context that are current for this thread. Unsupported: there is no GPU that can be used.
 Status query_current_device(Device* device);
 
 /// Unsupported where the library has no code for the GPU.

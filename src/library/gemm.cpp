@@ -2,10 +2,12 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 
-#include "cuda_check.hpp"
+#include "cuda_context.hpp"
 #include "library/backend.hpp"
 #include "library/checked_gemm.hpp"
 #include "library/device.hpp"
@@ -38,9 +40,10 @@ Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& opt
     // A bad descriptor is one without a GPU, too.
     library::CheckedGemm checked;
     HG_RETURN_IF_ERROR(library::CheckedGemm::create(descriptor, options, &checked));
+    const RelaxedCapture relaxed;
     library::Device device{};
     HG_RETURN_IF_ERROR(library::query_current_device(&device));
-    return library::Plan::create(descriptor, options, device, library::all_backends(), &plan_);
+    return library::Plan::create(checked, options, device, library::all_backends(), &plan_);
   });
 }
 
@@ -49,13 +52,18 @@ Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {
   return without_bad_alloc([&]() -> Status {
     if (plan_ == nullptr)
       return invalid_argument("the plan is empty: create() has not made it one of a problem");
-    int device = 0;
-    HG_RETURN_IF_CUDA_ERROR(cudaGetDevice(&device));
-    if (device != plan_->device_id()) {
-      return unsupported("the current device is " + std::to_string(device) +
-                         ", but the plan was made for device " + std::to_string(plan_->device_id()));
+    const std::uint64_t context = current_context_id();
+    if (context != 0 && context == plan_->device().context) return plan_->run(operands, stream);
+    std::shared_ptr<const library::Plan> plan = plan_;
+    {
+      const RelaxedCapture relaxed;
+      library::Device device{};
+      HG_RETURN_IF_ERROR(library::query_current_device(&device));
+      if (device != plan_->device()) {
+        HG_RETURN_IF_ERROR(plan_->for_context(device, library::all_backends(), &plan));
+      }
     }
-    return plan_->run(operands, stream);
+    return plan->run(operands, stream);
   });
 }
 

@@ -1,12 +1,12 @@
 #include "library/plan.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "library/device.hpp"
+#include "quoted_text.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -26,13 +26,6 @@ Request requested_config(const GemmOptions& options) {
   if (value == nullptr) return {};
   // A variable is for all GEMMs of a process, and what it names need not be for each of them.
   return {value, std::string("the environment variable ") + kConfigVariable, false};
-}
-
-// What users typed must neither break a line nor command a terminal.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
-  return text;
 }
 
 // The family's own name stands for whichever of its configurations is best.
@@ -71,23 +64,22 @@ std::string lines_of(const PreparedGemm& prepared) {
 
 }  // namespace
 
-Status Plan::create(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
+Status Plan::create(const CheckedGemm& gemm, const GemmOptions& options, const Device& device,
                     std::span<const Backend* const> backends, std::shared_ptr<const Plan>* plan) {
-  const auto made = std::make_shared<Plan>();
-  made->device_id_ = device.id;
-  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, options, &made->gemm_));
   HG_RETURN_IF_ERROR(check_device(device));
+  const auto made = std::make_shared<Plan>();
+  made->device_ = device;
+  made->gemm_ = gemm;
   if (made->gemm_.empty()) {
     made->explanation_ = "D has no elements: there is nothing to compute\n";
   } else {
-    HG_RETURN_IF_ERROR(made->choose(options, device, backends));
+    HG_RETURN_IF_ERROR(made->choose(options, backends));
   }
   *plan = made;
   return {};
 }
 
-Status Plan::prepare(const std::string& requested, const Device& device,
-                     std::span<const Backend* const> backends) {
+Status Plan::prepare(const std::string& requested, std::span<const Backend* const> backends) {
   std::string refusals;
   std::string families;
   Status status;
@@ -95,10 +87,10 @@ Status Plan::prepare(const std::string& requested, const Device& device,
     const std::string name(backend->name);
     families += (families.empty() ? "" : " or ") + name;
     if (!requested.empty() && !is_of(requested, *backend)) continue;
-    status = check_backend(*backend, *backends.back(), gemm_.problem(), device);
+    status = check_backend(*backend, *backends.back(), gemm_.problem(), device_);
     if (status.ok()) {
       const std::string config = requested == name ? "" : requested;
-      status = backend->prepare(gemm_.problem(), device, config, &prepared_);
+      status = backend->prepare(gemm_.problem(), device_, config, &prepared_);
     }
     // That a kernel is not for this problem says nothing of the others; an error does.
     if (status.code() != StatusCode::Unsupported) return status;
@@ -109,33 +101,61 @@ Status Plan::prepare(const std::string& requested, const Device& device,
   return refusals.empty() ? invalid_argument("the names of configurations begin with " + families) : status;
 }
 
-Status Plan::choose(const GemmOptions& options, const Device& device,
-                    std::span<const Backend* const> backends) {
+Status Plan::complete(std::span<const Backend* const> backends) {
+  config_ = prepared_->config();
+  workspace_bytes_ = prepared_->workspace_bytes();
+  Problem without_product = gemm_.problem();
+  if (without_product.args.shape.k == 0) return {};
+  without_product.args.shape.k = 0;
+  HG_RETURN_IF_ERROR(backends.back()->prepare(without_product, device_, "", &without_product_));
+  workspace_bytes_ = std::max(workspace_bytes_, without_product_->workspace_bytes());
+  return {};
+}
+
+Status Plan::choose(const GemmOptions& options, std::span<const Backend* const> backends) {
   Request request = requested_config(options);
-  explanation_ = problem_text(gemm_, device);
-  Status status = prepare(request.name, device, backends);
+  explanation_ = problem_text(gemm_, device_);
+  Status status = prepare(request.name, backends);
   if (!status.ok() && !request.name.empty()) {
     status = {status.code(),
               request.who + " asks for " + one_line(request.name) + ": " + one_line(status.message())};
     const bool is_refusal =
         status.code() == StatusCode::Unsupported || status.code() == StatusCode::InvalidArgument;
     if (request.must_be_met || !is_refusal) return status;
-    explanation_ = problem_text(gemm_, device) + status.message() + "; so the library chooses\n";
+    explanation_ = problem_text(gemm_, device_) + status.message() + "; so the library chooses\n";
     request = {};
-    status = prepare("", device, backends);
+    status = prepare("", backends);
   }
   HG_RETURN_IF_ERROR(status);
 
-  config_ = prepared_->config();
-  workspace_bytes_ = prepared_->workspace_bytes();
-  explanation_ +=
-      config_ + (request.name.empty() ? "" : ", as " + request.who + " asks") + "\n" + lines_of(*prepared_);
-  const Problem& problem = gemm_.problem();
-  if (problem.args.shape.k == 0) return {};
-  Problem without_product = problem;
-  without_product.args.shape.k = 0;
-  HG_RETURN_IF_ERROR(backends.back()->prepare(without_product, device, "", &without_product_));
-  workspace_bytes_ = std::max(workspace_bytes_, without_product_->workspace_bytes());
+  explanation_ += prepared_->config() + (request.name.empty() ? "" : ", as " + request.who + " asks") + "\n" +
+                  lines_of(*prepared_);
+  return complete(backends);
+}
+
+Status Plan::for_context(const Device& device, std::span<const Backend* const> backends,
+                         std::shared_ptr<const Plan>* plan) const {
+  if (device.id != device_.id) {
+    return unsupported("the current device is " + std::to_string(device.id) +
+                       ", but the plan was made for device " + std::to_string(device_.id));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<const Plan>& known = for_contexts_[device.context];
+  if (known == nullptr) {
+    const auto made = std::make_shared<Plan>();
+    made->device_ = device;
+    made->gemm_ = gemm_;
+    if (prepared_ != nullptr) {
+      const Status status = made->prepare(config_, backends);
+      if (!status.ok()) {
+        return {status.code(),
+                "the current CUDA context is not the plan's, and does not run it: " + status.message()};
+      }
+      HG_RETURN_IF_ERROR(made->complete(backends));
+    }
+    known = made;
+  }
+  *plan = known;
   return {};
 }
 

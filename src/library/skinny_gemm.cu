@@ -76,7 +76,7 @@ bool loads_whole_stages(const wgmma::Tile& tile, int k) {
 }
 
 Status launch_skinny_gemm(const wgmma::Tile& tile, int split, const TensorMap& tensor_map_a,
-                          const TensorMap& tensor_map_b, const KernelArgs& args, bool overlaps, bool is_plain,
+                          const TensorMap& tensor_map_b, const KernelArgs& args, const SkinnyLaunch& launch,
                           cudaStream_t stream) {
   const Instance& instance = instance_of(tile);
   skinny::Params params;
@@ -90,20 +90,21 @@ Status launch_skinny_gemm(const wgmma::Tile& tile, int split, const TensorMap& t
   params.loads_whole_stages = loads_whole_stages(tile, args.shape.k);
   params.a_is_batched = args.a.batch_stride != 0;
   params.b_is_batched = args.b.batch_stride != 0;
-  params.prefetched_stages = overlaps ? wgmma::prefetched_stages(args, {tile, split}) : 0;
+  params.prefetched_stages = launch.overlaps ? wgmma::prefetched_stages(args, {tile, split}) : 0;
+  params.triggers_dependents = launch.triggers_dependents;
   params.epilogue = args.epilogue;
   const auto num_ctas = static_cast<unsigned>(params.tiles_m * params.tiles_n * args.batch_count * split);
   std::array<cudaLaunchAttribute, 2> attributes{};
   unsigned num_attributes = 0;
   if (split > 1) attributes[num_attributes++] = cluster_attribute(split);
-  if (overlaps) attributes[num_attributes++] = programmatic_dependent_launch_attribute();
+  if (launch.overlaps) attributes[num_attributes++] = programmatic_dependent_launch_attribute();
   cudaLaunchConfig_t config =
       launch_config(dim3(num_ctas), wgmma::num_threads(tile), instance.smem_bytes, attributes.data());
   config.numAttrs = num_attributes;
   config.stream = stream;
   const auto& [plain, general] = instance.of(args.input_type);
   HG_RETURN_IF_CUDA_ERROR(
-      cudaLaunchKernelEx(&config, is_plain ? plain : general, tensor_map_a, tensor_map_b, params));
+      cudaLaunchKernelEx(&config, launch.is_plain ? plain : general, tensor_map_a, tensor_map_b, params));
   return {};
 }
 

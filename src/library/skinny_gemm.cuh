@@ -113,6 +113,7 @@ struct Params {
   bool a_is_batched;
   bool b_is_batched;
   int prefetched_stages;  ///< of each CTA, which it brings to L2 while it waits; 0 for none, as with batches
+  bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
   GemmEpilogue epilogue;
 };
 
@@ -396,9 +397,9 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       }
       state.advance();
     }
-    // The next kernel may set itself up where SMs become free: it waits for this one's end all the same. Before, it
-    // would crowd on those that are free first.
-    griddepcontrol_launch_dependents();
+    // The next kernel may set itself up where SMs become free. It waits for this one's end all the same. If it started
+    // before all loads are under way, it would crowd on those SMs that are free first.
+    if (params.triggers_dependents) griddepcontrol_launch_dependents();
     if (params.split > 1) barrier_cluster_wait();
   } else {
     // Of wgmma's rows and of its columns.

@@ -61,13 +61,19 @@ Status skinny_gemm_clusters(const wgmma::Tile& tile, int split, int* clusters);
 /// dimension of the tensor map, and must be whole, since what is behind the end of a line is the next one.
 bool loads_whole_stages(const wgmma::Tile& tile, int k);
 
+/// How the skinny kernel is launched.
+struct SkinnyLaunch {
+  bool overlaps;             ///< it may start before the kernel before it in the stream ends (griddepcontrol)
+  bool triggers_dependents;  ///< the kernel behind it may start before it ends
+  bool is_plain;             ///< D = alpha · sum in the inputs' type, and can be stored by 16 bytes
+};
+
 /// Enqueues what `args` say. tensor_map_a, tensor_map_b: K-major, 128B swizzle, of loaded_lines() and block_n
 /// lines; if loads_whole_stages() [batch, K / 64, lines, 64] by boxes of a stage's blocks, or else
 /// [batch, 1, lines, K] by those of one. split: CTAs of a cluster that share a tile's K, at most its blocks of
-/// block_k. overlaps: the kernel may start before the one before it ends (griddepcontrol). is_plain: D = alpha ·
-/// sum in the inputs' type, and can be stored by 16 bytes. sm_90.
+/// block_k. sm_90.
 Status launch_skinny_gemm(const wgmma::Tile& tile, int split, const TensorMap& tensor_map_a,
-                          const TensorMap& tensor_map_b, const KernelArgs& args, bool overlaps, bool is_plain,
+                          const TensorMap& tensor_map_b, const KernelArgs& args, const SkinnyLaunch& launch,
                           cudaStream_t stream);
 
 }  // namespace hopper_gemm::library

@@ -88,10 +88,10 @@ const TwoWidthKernel& two_width_kernel(const Tile& tile) {
 int active_clusters(const Device& device, const Choice& choice) {
   static std::mutex mutex;
   // An emulated GPU may get other SMs. Slices are as many clusters, of the same size.
-  static std::map<std::tuple<int, int, std::string>, int> known;
+  static std::map<std::tuple<int, std::uint64_t, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
   const Tile& compiled = is_skinny(choice.tile) ? instance_tile(choice.tile) : choice.tile;
-  const std::tuple key(device.id, device.sm_count, name_of({compiled, choice.split}));
+  const std::tuple key(device.id, device.context, device.sm_count, name_of({compiled, choice.split}));
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   int clusters = 0;
   const auto ask = [&] {
@@ -119,9 +119,13 @@ std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int share
   return {kSpanLines, kBlockK / sharers, 1};
 }
 
-/// Of a single matrix no stride is used, but must be one that TMA could take.
-std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes) {
-  return batch_count > 1 && stride_bytes != 0 ? stride_bytes : kTmaAlignmentBytes;
+/// TMA does not use the stride of a single matrix, but the map must hold one that it could take: that of matrices without
+/// gaps where it is not too long.
+std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes, std::int64_t lines,
+                                std::int64_t line_stride_bytes) {
+  constexpr std::int64_t kTooLong = std::int64_t{1} << 40;
+  if (batch_count > 1 && stride_bytes != 0) return stride_bytes;
+  return line_stride_bytes < kTooLong / lines ? lines * line_stride_bytes : kTmaAlignmentBytes;
 }
 
 /// A map without an address, which comes with each launch.
@@ -144,8 +148,10 @@ Status encode(const char* name, TensorMapType type, std::array<std::int64_t, 3> 
               std::int64_t leading_dimension, std::int64_t batch_stride, const std::array<int, 3>& box,
               TensorMap* tensor_map) {
   const std::int64_t elem_bytes = type == TensorMapType::Fp32 ? 4 : 2;
+  const std::int64_t line_stride_bytes = leading_dimension * elem_bytes;
   const std::array<std::int64_t, 2> strides_bytes = {
-      leading_dimension * elem_bytes, batch_stride_bytes(extents[2], batch_stride * elem_bytes)};
+      line_stride_bytes,
+      batch_stride_bytes(extents[2], batch_stride * elem_bytes, extents[1], line_stride_bytes)};
   if (batch_stride == 0) extents[2] = 1;
   return encode(name, type, extents, strides_bytes, box, tensor_map);
 }
@@ -223,6 +229,7 @@ class PreparedWgmma final : public PreparedGemm {
     params_.last_m0 = may_end_with_m ? last_start(shape.m, tile.block_m) : kNoLastStart;
     params_.last_n0 = may_end_with_n ? last_start(shape.n, tile.block_n) : kNoLastStart;
     params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_stages(args, choice_) : 0;
+    params_.triggers_dependents = problem.programmatic_dependent_launch;
     params_.k_slices = choice_.slices;
     params_.slice_k_blocks = k_blocks;
     workspace_bytes_ = wgmma::workspace_bytes(args, choice_);
@@ -263,7 +270,7 @@ class PreparedWgmma final : public PreparedGemm {
                               .leading_dimension = sums.ldd,
                               .stride = sums.d_batch_stride,
                               .count = choice_.slices},
-                             args.epilogue, shape, args.batch_count, stream);
+                             args.epilogue, shape, args.batch_count, params_.triggers_dependents, stream);
   }
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
@@ -323,11 +330,12 @@ Status encode_stages(const char* name, const OperandArgs& operand, const KernelA
   const std::int64_t block = is_whole ? kBlockK : args.shape.k;
   const std::int64_t batches = operand.batch_stride == 0 ? 1 : args.batch_count;
   const std::array<std::int64_t, 4> extents = {block, lines, args.shape.k / block, batches};
+  const std::int64_t line_stride_bytes = operand.leading_dimension * kInputBytes;
   // The manual of cuTensorMapEncodeTiled has each stride span the dimension before it. Blocks lie within lines, and
   // have the smaller one: drivers take that.
   const std::array<std::int64_t, 3> strides_bytes = {
-      operand.leading_dimension * kInputBytes, kBlockBytes,
-      batch_stride_bytes(batches, operand.batch_stride * kInputBytes)};
+      line_stride_bytes, kBlockBytes,
+      batch_stride_bytes(batches, operand.batch_stride * kInputBytes, lines, line_stride_bytes)};
   const std::array<int, 4> box = {kBlockK, box_lines, is_whole ? tile.block_k / kBlockK : 1, 1};
   return encode(name, tensor_map_type(args.input_type), extents, strides_bytes, box, tensor_map);
 }
@@ -341,6 +349,7 @@ class PreparedSkinny final : public PreparedGemm {
         config_(std::move(config)),
         reason_(std::move(reason)),
         overlaps_(overlaps),
+        triggers_dependents_(problem.programmatic_dependent_launch),
         is_plain_(is_plain(problem) && problem.args.epilogue.output_type == problem.args.input_type) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
@@ -356,8 +365,11 @@ class PreparedSkinny final : public PreparedGemm {
     TensorMap tensor_map_b = tensor_map_b_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &tensor_map_a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &tensor_map_b));
-    return launch_skinny_gemm(choice_.tile, choice_.split, tensor_map_a, tensor_map_b, args, overlaps_,
-                              is_plain_ && args.epilogue.beta == 0, stream);
+    return launch_skinny_gemm(choice_.tile, choice_.split, tensor_map_a, tensor_map_b, args,
+                              {.overlaps = overlaps_,
+                               .triggers_dependents = triggers_dependents_,
+                               .is_plain = is_plain_ && args.epilogue.beta == 0},
+                              stream);
   }
 
   std::size_t workspace_bytes() const override { return 0; }
@@ -369,6 +381,7 @@ class PreparedSkinny final : public PreparedGemm {
   std::string config_;
   std::string reason_;
   bool overlaps_;
+  bool triggers_dependents_;
   bool is_plain_;  // with beta 0
   TensorMap tensor_map_a_{};
   TensorMap tensor_map_b_{};
@@ -470,6 +483,20 @@ Status prepare_choice(const Problem& problem, const Device& device, const Choice
       std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, std::move(rest), config, reason));
 }
 
+/// What PreparedGemm::explain() says of a choice. general: what runs where beta is not 0, or null if that is the same.
+std::string explain(const Estimate& chosen, std::span<const Estimate> estimates, const Estimate* general,
+                    std::string reason) {
+  constexpr std::size_t kOthers = 3;
+  reason += "; estimates:\n  " + text_of(chosen);
+  for (const Estimate& other : estimates.first(std::min(kOthers, estimates.size()))) {
+    if (&other != &chosen) reason += "\n  " + text_of(other);
+  }
+  if (general != nullptr) {
+    reason += "\nwhere beta is not 0, and without the time to read C:\n  " + text_of(*general);
+  }
+  return reason;
+}
+
 Status prepare(const Problem& problem, const Device& device, const std::string& config,
                std::unique_ptr<const PreparedGemm>* prepared) {
   const std::vector<Estimate> estimates = ranked(problem, active_clusters_of(device));
@@ -478,9 +505,10 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                         [&](const Estimate& estimate) { return name_of(estimate.choice) == name; });
   };
   // What kernels of fewer operations leave. Slices would need a workspace that the plan does not speak of.
-  const auto general = std::find_if(estimates.begin(), estimates.end(), [&](const Estimate& estimate) {
+  const auto is_general = [](const Estimate& estimate) {
     return is_for_any_beta(estimate.choice.tile) && estimate.choice.slices == 1;
-  });
+  };
+  auto general = std::find_if(estimates.begin(), estimates.end(), is_general);
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
   if (!config.empty()) {
@@ -504,23 +532,40 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   if (chosen == estimates.end() || general == estimates.end()) {
     return unsupported("wgmma: the GPU has no room for a CTA");
   }
-  constexpr std::ptrdiff_t kOthers = 3;
-  reason += "; estimates:\n  " + text_of(*chosen);
-  for (auto other = estimates.begin(); other - estimates.begin() < kOthers && other != estimates.end();
-       ++other) {
-    if (other != chosen) reason += "\n  " + text_of(*other);
-  }
-  const bool has_rest = !is_for_any_beta(chosen->choice.tile);
-  if (has_rest) reason += "\nwhere beta is not 0, and without the time to read C:\n  " + text_of(*general);
-  const std::string name = config.empty() ? name_of(chosen->choice) : config;
-  const auto prepare_by = [&](const Estimate& estimate, std::unique_ptr<const PreparedGemm> rest,
+  const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
+                              std::unique_ptr<const PreparedGemm> rest,
                               std::unique_ptr<const PreparedGemm>* made) {
+    const bool has_rest = rest != nullptr;
     const bool overlaps = problem.programmatic_dependent_launch && estimate.overlaps;
-    return prepare_choice(problem, device, estimate.choice, overlaps, std::move(rest), name, reason, made);
+    return prepare_choice(problem, device, estimate.choice, overlaps, std::move(rest), name,
+                          explain(estimate, estimates, has_rest ? &*general : nullptr, reason), made);
   };
-  std::unique_ptr<const PreparedGemm> rest;
-  if (has_rest) HG_RETURN_IF_ERROR(prepare_by(*general, nullptr, &rest));
-  return prepare_by(*chosen, std::move(rest), prepared);
+  const auto prepare_with_rest = [&](const Estimate& estimate) {
+    const std::string name = config.empty() ? name_of(estimate.choice) : config;
+    std::unique_ptr<const PreparedGemm> rest;
+    if (!is_for_any_beta(estimate.choice.tile)) {
+      // The driver may refuse the tensor maps of one configuration and take those of the next.
+      while (rest == nullptr) {
+        const Status status = prepare_by(*general, name, nullptr, &rest);
+        if (status.ok()) continue;
+        const auto next = std::find_if(general + 1, estimates.end(), is_general);
+        if (status.code() != StatusCode::Unsupported || next == estimates.end()) return status;
+        general = next;
+      }
+    }
+    return prepare_by(estimate, name, std::move(rest), prepared);
+  };
+  auto candidate = chosen;
+  for (auto next = estimates.begin();; ++next) {
+    const Status status = prepare_with_rest(*candidate);
+    if (status.code() != StatusCode::Unsupported || !config.empty()) return status;
+    if (next == chosen) ++next;
+    if (next == estimates.end()) return status;
+    if (candidate == chosen) {
+      reason = "chosen after " + name_of(chosen->choice) + " failed (" + status.message() + ")";
+    }
+    candidate = next;
+  }
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {

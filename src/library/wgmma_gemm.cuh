@@ -80,6 +80,7 @@ struct Params {
   int b_lines;
   /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
   int prefetched_k_blocks;
+  bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
   GemmEpilogue epilogue;
 };
 
@@ -730,8 +731,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           state.advance();
         }
       }
-      // The next kernel may set itself up where SMs become free: it waits for this one's end all the same.
-      griddepcontrol_launch_dependents();
+      // The next kernel may set itself up where SMs become free. It waits for this one's end all the same.
+      if (params.triggers_dependents) griddepcontrol_launch_dependents();
       if constexpr (Config::kClusterSize > 1) {
         smem.pipeline.producer_drain_uniform(state, params.used_stages);
       }

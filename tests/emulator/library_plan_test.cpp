@@ -133,6 +133,45 @@ TEST(EmulatedLibraryPlan, SaysWhatItChoseAndWhy) {
   EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: wgmma: the address of A is no multiple of 16 bytes"));
 }
 
+// The driver takes maps that its manual does not allow. Should it refuse them one day, every plan still has to run.
+PlanTarget strict_target(std::uint64_t seed) {
+  PlanTarget target = emulated_target(seed);
+  configure({.seed = seed, .sms = kSms, .strict_tensor_maps = true});
+  return target;
+}
+
+TEST_P(EmulatedLibraryPlans, ComputeItWhereTheDriverTakesWhatItsManualAllowsAlone) {
+  EXPECT_EQ(fault_of(GetParam(), strict_target(1)), "");
+}
+
+TEST(EmulatedLibraryPlan, TakesTheNextKernelWhereTheDriverRefusesATensorMap) {
+  GemmDescriptor gemm;
+  gemm.m = 16;
+  gemm.n = 64;
+  gemm.k = 2048;
+  gemm.b.order = Layout::ColumnMajor;
+  GemmPlan plan;
+  emulated_target(1);
+  ASSERT_TRUE(plan.create(gemm).ok());
+  const std::string skinny = plan.config();
+  GemmOptions options;
+  options.config = skinny;
+  strict_target(1);
+  EXPECT_EQ(plan.create(gemm, options).code(), StatusCode::Unsupported);
+  ASSERT_TRUE(plan.create(gemm).ok());
+  EXPECT_THAT(plan.config(), StartsWith("wgmma_"));
+  EXPECT_NE(plan.config(), skinny);
+  EXPECT_THAT(plan.explain(), HasSubstr("chosen after " + skinny + " failed (A: cuTensorMapEncodeTiled"));
+
+  // No map of wgmma's: a batch begins within the line of the one before.
+  gemm.batch_count = 2;
+  gemm.a.leading_dimension = 2 * gemm.k;
+  gemm.a.batch_stride = gemm.k;
+  ASSERT_TRUE(plan.create(gemm).ok());
+  EXPECT_THAT(plan.config(), StartsWith("mma_"));
+  EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: A: cuTensorMapEncodeTiled"));
+}
+
 TEST(EmulatedLibraryPlan, IsMadeByEveryConfigurationItNames) {
   const PlanTarget target = emulated_target(1);
   GemmDescriptor gemm;

@@ -174,12 +174,24 @@ extern "C" __attribute__((visibility("default"))) void launch_mutant(const hoppe
 }}
 """
 
-# Kernels of the library are compiled for two types, of which mutants run one: the other's are the same once more.
-UNUSED_TYPES = {
+ALL_CONFIGS = "constexpr auto kConfigs = valid_configs<kAxes, fault_of>();\n"
+DEFAULT_CONFIG_CHECK = "static_assert(index_of(kConfigs, kLargeConfig) < kConfigs.size());\n"
+DEFAULT_CONFIGS = "constexpr std::array kConfigs = {kLargeConfig, kSmallConfig};\n"
+
+# What no mutant of a kernel runs, and what is compiled in its place. The tiles of the skinny kernel that mutants_test.cpp
+# does not ask for stay in the table, without a kernel.
+UNUSED = {
     LIBRARY: [(WGMMA_GEMM, "multiply_layouts<Config, __half>(", "multiply_layouts<Config, __nv_bfloat16>(")],
-    SKINNY: [(SKINNY, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()")],
+    SKINNY: [
+        (SKINNY, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()"),
+        (SKINNY, "  using Config = skinny::Config<kTile>;\n",
+         "  if constexpr (kTile.block_n == 128 || kTile.stages == 8) return {kTile, {}, {}, 0};\n"
+         "  else {\n  using Config = skinny::Config<kTile>;\n"),
+        (SKINNY, "          sizeof(skinny::SharedStorage<Config>)};\n",
+         "          sizeof(skinny::SharedStorage<Config>)};\n  }\n")],
     PINGPONG: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
     WIDE: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
+    SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
@@ -640,8 +652,8 @@ def sources_of(kernel, replacements):
 
 
 def replacements_of(kernel, mistake):
-    """What is replaced in a mutant: the mistake, and types that no mutant runs."""
-    return mistake + UNUSED_TYPES.get(kernel, [])
+    """What is replaced in a mutant: the mistake, and what no mutant runs."""
+    return mistake + UNUSED.get(kernel, [])
 
 
 def mutate(root, name):

@@ -28,12 +28,13 @@
 #include "column_split.hpp"
 #include "cuda_check.hpp"
 #include "device_buffer.hpp"
-#include "empty_kernel.hpp"
 #include "expect_verified.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "library/backend.hpp"
 #include "library/two_width_gemm.hpp"
 #include "library/wgmma_choice.hpp"
+#include "library_on_gpu.hpp"
+#include "neighbour_kernels.hpp"
 #include "poisoned_memory.hpp"
 #include "require_hopper.hpp"
 #include "tests/library_gemm.hpp"
@@ -46,34 +47,6 @@ namespace hopper_gemm {
 namespace {
 
 using library::OperandMajor;
-
-constexpr double kTimeoutSeconds = 20;
-constexpr std::size_t kMemoryBytes = std::size_t{64} << 20;
-
-/// A kernel that never ends takes the whole process down with a message: no later CUDA call would return.
-Status wait_for(cudaStream_t stream) {
-  Status status = wait_with_watchdog(stream, kTimeoutSeconds);
-  if (status.code() != StatusCode::Timeout) return status;
-  std::fprintf(stderr, "%s\n", status.message().c_str());
-  std::_Exit(EXIT_FAILURE);
-}
-
-PlanTarget target_of(PoisonedMemory* memory, cudaStream_t stream = nullptr) {
-  return {.allocate = memory->allocate(), .wait = [stream] { return wait_for(stream); }, .stream = stream};
-}
-
-/// A stream that waits for no other.
-class Stream {
- public:
-  Stream() { EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 // --- The complete product --------------------------------------------------------------------------------------------
 
@@ -155,13 +128,6 @@ std::vector<std::string> all_configs() {
   return configs;
 }
 
-GemmOptions options_of(const std::string& config) {
-  GemmOptions options;
-  options.config = config;
-  options.workspace_limit_bytes = kWorkspaceLimitBytes;
-  return options;
-}
-
 /// Of the wgmma back end, or none.
 std::optional<library::wgmma::Choice> choice_of(const std::string& config) {
   for (const library::wgmma::Choice& choice : library::wgmma::all_choices()) {
@@ -190,14 +156,6 @@ GemmShape fit(const std::string& config, GemmShape shape) {
     shape.m = std::min(shape.m, library::wgmma::kMostSkinnyTiles * choice->tile.block_m - 3);
   }
   return shape;
-}
-
-/// Allocates what the plan needs.
-Status give_workspace(const GemmPlan& plan, DeviceBuffer<std::byte>* workspace, GemmOperands* operands) {
-  HG_RETURN_IF_ERROR(workspace->allocate(static_cast<std::int64_t>(plan.workspace_bytes())));
-  operands->workspace = workspace->data();
-  operands->workspace_bytes = workspace->size_bytes();
-  return {};
 }
 
 /// The descriptor of D = A·B as verify_targets() lays it out.
@@ -421,7 +379,7 @@ TEST(LibraryLargeShapesOfWaves, GiveTheSameFromGraphsAtTheSameTime) {
   operands.d = d.data();
 
   std::array<Stream, 2> streams;
-  ASSERT_EQ(cudaStreamBeginCapture(streams[0].get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(streams[0].get(), cudaStreamCaptureModeGlobal), cudaSuccess);
   const Status captured = plan.run(operands, streams[0].get());
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(streams[0].get(), &graph), cudaSuccess);
@@ -529,153 +487,6 @@ TEST(LibraryPlans, AreMadeByEightThreadsAtOnce) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& config : chosen) EXPECT_EQ(config, chosen[0]);
 }
-
-/// How the links of a chain are computed.
-struct Link {
-  std::string config;
-  int rows = 1032;  ///< of X
-  Layout layout_of_w = Layout::RowMajor;
-  Activation activation = Activation::Relu;
-};
-
-/// X := activation(X · W) again and again, from one of two buffers to the other: each GEMM reads what the one
-/// before has written, and overwrites what that one has read.
-class Chain {
- public:
-  static constexpr int kExtent = 1032;
-  static constexpr int kLength = 20;
-
-  Status prepare(const Link& link, bool programmatic_dependent_launch) {
-    alpha_ = link.activation == Activation::Relu ? 0.044F : 0.031F;
-    const auto make = [](DeviceBuffer<std::uint16_t>& buffer, int rows, std::uint64_t seed) -> Status {
-      HG_RETURN_IF_ERROR(buffer.allocate(std::int64_t{rows} * kExtent));
-      return fill_matrix(buffer.data(), DataType::BFloat16, rows, kExtent, kExtent, DataKind::Normal, 1, seed,
-                         nullptr);
-    };
-    HG_RETURN_IF_ERROR(make(start_, link.rows, 1));
-    HG_RETURN_IF_ERROR(make(weights_, kExtent, 2));
-    for (DeviceBuffer<std::uint16_t>& buffer : buffers_) {
-      HG_RETURN_IF_ERROR(buffer.allocate(start_.size()));
-    }
-    HG_RETURN_IF_ERROR(wait_for(nullptr));
-    GemmDescriptor gemm;
-    gemm.m = link.rows;
-    gemm.n = gemm.k = kExtent;
-    gemm.b.order = link.layout_of_w;
-    gemm.activation = link.activation;
-    GemmOptions options = options_of(link.config);
-    options.programmatic_dependent_launch = programmatic_dependent_launch;
-    HG_RETURN_IF_ERROR(plan_.create(gemm, options));
-    return give_workspace(plan_, &workspace_, &operands_);
-  }
-
-  /// Puts the chain on the stream. wait: after every link.
-  Status enqueue(cudaStream_t stream, bool wait) {
-    HG_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(buffers_[0].data(), start_.data(), start_.size_bytes(),
-                                            cudaMemcpyDeviceToDevice, stream));
-    for (std::size_t link = 0; link < kLength; ++link) {
-      operands_.a = buffers_[link % 2].data();
-      operands_.b = weights_.data();
-      operands_.d = buffers_[(link + 1) % 2].data();
-      operands_.alpha = alpha_;
-      HG_RETURN_IF_ERROR(plan_.run(operands_, stream));
-      if (wait) HG_RETURN_IF_ERROR(wait_for(stream));
-    }
-    return {};
-  }
-
-  std::vector<std::uint16_t> result() const {
-    const DeviceBuffer<std::uint16_t>& last = buffers_[kLength % 2];
-    std::vector<std::uint16_t> values(static_cast<std::size_t>(last.size()));
-    EXPECT_EQ(cudaMemcpy(values.data(), last.data(), last.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
-    return values;
-  }
-
- private:
-  DeviceBuffer<std::uint16_t> start_;
-  DeviceBuffer<std::uint16_t> weights_;
-  std::array<DeviceBuffer<std::uint16_t>, 2> buffers_;
-  DeviceBuffer<std::byte> workspace_;
-  GemmOperands operands_;
-  float alpha_ = 1;  // so that values neither grow nor vanish
-  GemmPlan plan_;
-};
-
-class LibraryChains : public testing::TestWithParam<std::tuple<Link, bool>> {
- protected:
-  void SetUp() override {
-    HG_SKIP_WITHOUT_HOPPER();
-    stream_.emplace();
-    const auto& [link, programmatic_dependent_launch] = GetParam();
-    const Status prepared = chain_.prepare(link, programmatic_dependent_launch);
-    ASSERT_TRUE(prepared.ok()) << prepared.message();
-    const Status serial = chain_.enqueue(stream_->get(), true);
-    ASSERT_TRUE(serial.ok()) << serial.message();
-    expected_ = chain_.result();
-    ASSERT_TRUE(
-        std::any_of(expected_.begin(), expected_.end(), [](std::uint16_t bits) { return bits != 0; }));
-  }
-
-  /// Runs the chain so many times, and compares each result with that of its links one by one.
-  void expect_the_same(int runs, const std::function<Status()>& enqueue) {
-    for (int run = 0; run < runs; ++run) {
-      const Status enqueued = enqueue();
-      ASSERT_TRUE(enqueued.ok()) << enqueued.message();
-      const Status waited = wait_for(stream_->get());
-      ASSERT_TRUE(waited.ok()) << waited.message();
-      ASSERT_TRUE(chain_.result() == expected_) << "run " << run;
-    }
-  }
-
-  Chain chain_;
-  std::optional<Stream> stream_;  // not without a GPU
-  std::vector<std::uint16_t> expected_;
-};
-
-TEST_P(LibraryChains, GiveFromAGraphWhatTheyGiveLinkByLink) {
-  ASSERT_EQ(cudaStreamBeginCapture(stream_->get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  const Status captured = chain_.enqueue(stream_->get(), false);
-  // A capture must be ended whatever happened in it.
-  cudaGraph_t graph = nullptr;
-  const cudaError_t ended = cudaStreamEndCapture(stream_->get(), &graph);
-  ASSERT_TRUE(captured.ok()) << captured.message();
-  ASSERT_EQ(ended, cudaSuccess);
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  expect_the_same(50, [&]() -> Status {
-    HG_RETURN_IF_CUDA_ERROR(cudaGraphLaunch(executable, stream_->get()));
-    return {};
-  });
-  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
-  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
-}
-
-TEST_P(LibraryChains, GiveInAStreamWhatTheyGiveLinkByLink) {
-  expect_the_same(20, [&] { return chain_.enqueue(stream_->get(), false); });
-}
-
-// Of a W that is K-major, launches of CTAs that have a tile each, and that overlap, bring the first stages to
-// L2 before they wait. The last two never overlap.
-INSTANTIATE_TEST_SUITE_P(
-    All, LibraryChains,
-    testing::Combine(
-        testing::Values(Link{"wgmma"}, Link{"wgmma_128x256_s4_c2x1"}, Link{"wgmma_64x128_s8_c1x1_k4"},
-                        Link{"wgmma_64x128_s8_c1x1_k8x2"}, Link{"mma"},
-                        Link{"wgmma_16x64x256_s5_c1x1_k3", 16, Layout::ColumnMajor},
-                        Link{"wgmma_16x64x128_s5_c1x1_k2", 31, Layout::ColumnMajor},
-                        Link{"wgmma_64x64x128_s6_c1x1_k2", 64, Layout::ColumnMajor},
-                        Link{"wgmma_64x64_s12_c1x1", 448, Layout::ColumnMajor, Activation::None},
-                        Link{"wgmma_64x128_s8_c1x1_k4", 64, Layout::ColumnMajor},
-                        Link{"wgmma_64x128_s8_c2x1", 128, Layout::ColumnMajor, Activation::None},
-                        Link{"wgmma_128x192_s5_c1x2", 1032, Layout::ColumnMajor, Activation::None},
-                        Link{"wgmma_256x192_s4_c1x2", 1032, Layout::ColumnMajor, Activation::None}),
-        testing::Bool()),
-    [](const auto& param) {
-      const Link& link = std::get<Link>(param.param);
-      return link.config + "_" + std::to_string(link.rows) +
-             (link.layout_of_w == Layout::ColumnMajor ? "_k_major" : "") +
-             (std::get<bool>(param.param) ? "_overlapping" : "_one_by_one");
-    });
 
 // --- Errors ----------------------------------------------------------------------------------------------------------
 

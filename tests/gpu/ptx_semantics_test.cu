@@ -1,8 +1,9 @@
 // What the wrappers of ptx/ promise, tried on the GPU: phases and parities, byte counts, bulk and tensor
-// copies, multicast, matrix stores, named barriers, election, register reallocation, clusters. A wait that
-// never ends fails the test where it can give up (mbarriers), and ends the process with a message where it
-// cannot.
+// copies, multicast, matrix stores, named barriers, election, register reallocation, groups of wgmma, clusters.
+// A wait that never ends fails the test where it can give up (mbarriers), and ends the process with a message
+// where it cannot.
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "gpu_test_support.cuh"
+#include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map.hpp"
 #include "require_hopper.hpp"
 
@@ -615,6 +617,86 @@ TEST(PtxSpecialRegisters, AgreeWithTheLaunch) {
   EXPECT_EQ(log[0].dynamic_smem, 12'288u);
   EXPECT_EQ(log[0].cluster_ctarank, 0u);
   EXPECT_EQ(log[0].cluster_nctarank, 1u);
+}
+
+// ------------------------------------------------------------------------------------------ wgmma groups
+
+// The kernels free a stage by one thread's arrival after its wgmma_wait_group(), because a committed group is its
+// warpgroup's: the wait ends when the wgmmas of all four warps have read the stage. Here one warp is late.
+
+enum class LateBefore { Fence, FirstWgmma, SecondWgmma };
+
+struct alignas(1024) GroupTiles {
+  uint32_t a[64 * 32];
+  uint32_t b[64 * 32];
+};
+
+// Of each warp.
+struct GroupLog {
+  uint64_t began, went_on, waited;
+};
+
+template <LateBefore kLateBefore>
+__global__ void __launch_bounds__(128, 1) late_warp_kernel(uint32_t late_warp, GroupLog* log) {
+  constexpr unsigned kSleepNs = 50'000;
+  const uint32_t warp = threadIdx.x / 32;
+  GroupTiles& tiles = dynamic_shared_storage<GroupTiles>();
+  for (uint32_t i = threadIdx.x; i < 64 * 32; i += 128) tiles.a[i] = tiles.b[i] = 0;
+  ptx::fence_proxy_async_shared_cta();
+  __syncthreads();
+
+  // Without a branch, which would make ptxas serialise the wgmmas.
+  const unsigned sleep_ns = warp == late_warp ? kSleepNs : 0;
+  uint64_t went_on = 0;
+  const auto come_late = [&](LateBefore place) {
+    if (place != kLateBefore) return;
+    __nanosleep(sleep_ns);
+    went_on = ptx::clock64();
+  };
+  const uint64_t desc_a = make_smem_desc(ptx::smem_addr(tiles.a).value, 16, 1024, Swizzle::B128);
+  const uint64_t desc_b = make_smem_desc(ptx::smem_addr(tiles.b).value, 16, 1024, Swizzle::B128);
+  float accum[32] = {};
+  const uint64_t began = ptx::clock64();
+  come_late(LateBefore::Fence);
+  ptx::wgmma_fence_operand(accum);
+  ptx::wgmma_fence();
+  come_late(LateBefore::FirstWgmma);
+  ptx::wgmma_mma_async<64, __nv_bfloat16>(accum, desc_a, desc_b, 1);
+  come_late(LateBefore::SecondWgmma);
+  ptx::wgmma_mma_async<64, __nv_bfloat16>(accum, desc_a, desc_b, 1);
+  ptx::wgmma_commit_group();
+  ptx::wgmma_wait_group<0>();
+  ptx::wgmma_fence_operand(accum);
+  const uint64_t waited = ptx::clock64();
+  if (threadIdx.x % 32 == 0) log[warp] = {began, went_on, waited};
+}
+
+template <LateBefore kLateBefore>
+void expect_that_all_wait_for_the_late_warp() {
+  // A sleep may take any time up to twice what was asked for.
+  constexpr int kMostTries = 100;
+  constexpr uint64_t kLateCycles = 1'000;  // to the emulator, steps
+  ManagedArray<GroupLog> log(4);
+  ASSERT_NE(log.data(), nullptr);
+  for (uint32_t late_warp = 0; late_warp < 4; ++late_warp) {
+    SCOPED_TRACE("warp " + std::to_string(late_warp) + " is late");
+    bool was_late = false;
+    for (int tries = 0; tries < kMostTries && !was_late; ++tries) {
+      run_kernel(late_warp_kernel<kLateBefore>, 128, sizeof(GroupTiles), late_warp, log.data());
+      for (uint32_t warp = 0; warp < 4; ++warp) {
+        ASSERT_GE(log[warp].waited, log[late_warp].went_on) << "warp " << warp << " did not wait";
+      }
+      was_late = log[late_warp].went_on - log[late_warp].began > kLateCycles;
+    }
+    EXPECT_TRUE(was_late);
+  }
+}
+
+TEST(PtxWgmma, GroupsAreWaitedForByTheirWholeWarpgroup) {
+  HG_SKIP_WITHOUT_HOPPER();
+  expect_that_all_wait_for_the_late_warp<LateBefore::Fence>();
+  expect_that_all_wait_for_the_late_warp<LateBefore::FirstWgmma>();
+  expect_that_all_wait_for_the_late_warp<LateBefore::SecondWgmma>();
 }
 
 // ------------------------------------------------------------------------------------------ clusters

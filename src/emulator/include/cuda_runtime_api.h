@@ -56,7 +56,14 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 inline void* __cluster_map_shared_rank(void* pointer, unsigned rank) {
   return ::hopper_gemm::emulator::map_pointer_to_rank(pointer, rank);
 }
-inline void __nanosleep(unsigned) { ::hopper_gemm::emulator::give_way(); }
+// A step of the scheduler stands for 20 ns, about the time of a few instructions.
+inline void __nanosleep(unsigned ns) {
+  constexpr unsigned kStepNs = 20;
+  const auto start = ::hopper_gemm::emulator::elapsed_steps();
+  do {
+    ::hopper_gemm::emulator::give_way();
+  } while (::hopper_gemm::emulator::elapsed_steps() - start < ns / kStepNs);
+}
 inline int __shfl_sync(unsigned mask, int value, int source_lane) {
   return static_cast<int>(::hopper_gemm::emulator::shuffle(mask, static_cast<unsigned>(value), source_lane));
 }
@@ -103,6 +110,9 @@ inline const char* get_error_string(cudaError_t) { return last_report(); }
 inline cudaError_t get_last_error() { return cudaSuccess; }
 inline cudaError_t synchronize() { return cudaSuccess; }
 inline cudaError_t stream_query(cudaStream_t) { return cudaSuccess; }
+
+/// There is no capture.
+inline cudaError_t exchange_capture_mode(cudaStreamCaptureMode*) { return cudaSuccess; }
 
 inline cudaError_t get_device_count(int* devices) {
   *devices = 1;
@@ -182,6 +192,7 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaGetLastError ::hopper_gemm::emulator::runtime::get_last_error
 #define cudaDeviceSynchronize ::hopper_gemm::emulator::runtime::synchronize
 #define cudaStreamQuery ::hopper_gemm::emulator::runtime::stream_query
+#define cudaThreadExchangeStreamCaptureMode ::hopper_gemm::emulator::runtime::exchange_capture_mode
 #define cudaGetDeviceCount ::hopper_gemm::emulator::runtime::get_device_count
 #define cudaGetDevice ::hopper_gemm::emulator::runtime::get_device
 #define cudaDeviceGetAttribute ::hopper_gemm::emulator::runtime::device_get_attribute
