@@ -30,11 +30,13 @@ int alignment_bytes(const void* data) {
 }
 
 /// Without gaps where the matrix is not read: what is said of it then means nothing.
-MatrixLayout layout_of(const void* data, std::int64_t leading_dimension, Layout order, bool is_read) {
+MatrixLayout layout_of(const void* data, std::int64_t leading_dimension, std::int64_t batch_stride,
+                       Layout order, bool is_read) {
   MatrixLayout layout;
   layout.order = order;
   if (!is_read) return layout;
   layout.leading_dimension = leading_dimension;
+  layout.batch_stride = batch_stride;
   layout.alignment_bytes = alignment_bytes(data);
   return layout;
 }
@@ -49,20 +51,26 @@ GemmDescriptor descriptor_of(const GemmArgs& args) {
   gemm.k = k;
   gemm.input_type = args.input_type;
   gemm.output_type = args.output_type;
-  gemm.a = layout_of(args.a, args.lda, Layout::RowMajor, has_product);
-  gemm.b = layout_of(args.b, args.ldb, args.b_layout, has_product);
-  gemm.d = layout_of(args.d, args.ldd, Layout::RowMajor, has_output);
-  gemm.c = args.beta == 0 ? gemm.d : layout_of(args.c, args.ldc, Layout::RowMajor, has_output);
+  const BatchStrides strides = batch_strides_of(args);
+  gemm.batch_count = args.batch_count;
+  gemm.a = layout_of(args.a, args.lda, strides.a, Layout::RowMajor, has_product);
+  gemm.b = layout_of(args.b, args.ldb, strides.b, args.b_layout, has_product);
+  gemm.d = layout_of(args.d, args.ldd, strides.d, Layout::RowMajor, has_output);
+  gemm.bias = args.bias_kind;
+  gemm.bias_type = args.output_type;
+  gemm.activation = args.activation;
+  gemm.c = args.beta == 0 ? gemm.d : layout_of(args.c, args.ldc, strides.c, Layout::RowMajor, has_output);
   return gemm;
 }
 
 /// What descriptor_of() sets.
 auto fields_of(const GemmDescriptor& gemm) {
   const auto fields_of_layout = [](const MatrixLayout& layout) {
-    return std::tuple(layout.order, layout.leading_dimension, layout.alignment_bytes);
+    return std::tuple(layout.order, layout.leading_dimension, layout.batch_stride, layout.alignment_bytes);
   };
-  return std::tuple(gemm.m, gemm.n, gemm.k, gemm.input_type, gemm.output_type, fields_of_layout(gemm.a),
-                    fields_of_layout(gemm.b), fields_of_layout(gemm.c), fields_of_layout(gemm.d));
+  return std::tuple(gemm.m, gemm.n, gemm.k, gemm.batch_count, gemm.input_type, gemm.output_type,
+                    fields_of_layout(gemm.a), fields_of_layout(gemm.b), fields_of_layout(gemm.c),
+                    fields_of_layout(gemm.d), gemm.bias, gemm.bias_type, gemm.activation);
 }
 
 GemmOptions options_of(const GemmArgs& args, const std::string& config) {
@@ -109,6 +117,7 @@ Status run_plan(const std::string& config, const GemmArgs& args, cudaStream_t st
   operands.b = args.b;
   operands.c = args.c;
   operands.d = args.d;
+  operands.bias = args.bias;
   operands.alpha = args.alpha;
   operands.beta = args.beta;
   operands.workspace = args.workspace;

@@ -164,7 +164,7 @@ struct Context {
 /// Guards all contexts: their measurements write to one place.
 std::mutex mutex;
 
-/// Those of contexts that are no more stay, because their handles cannot be freed.
+/// A context that was destroyed keeps its entry, because its handles cannot be freed any more.
 Context& current() {
   static auto& contexts = *new std::map<std::uint64_t, Context>;
   return contexts[current_context_id()];

@@ -1,8 +1,10 @@
 #include "hopper_gemm/gemm_args.hpp"
 
 #include <bit>
+#include <cstddef>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 namespace hopper_gemm {
 namespace {
@@ -34,6 +36,12 @@ Operand b_of(const GemmArgs& args) {
 
 Operand c_of(const GemmArgs& args) {
   return {"C", "ldc", args.c, args.ldc, args.shape.m, args.shape.n, "row", args.output_type};
+}
+
+// One line, however long it says that it is.
+Operand bias_of(const GemmArgs& args) {
+  const int elems = args.bias_kind == Bias::PerRow ? args.shape.m : args.shape.n;
+  return {"the bias", "", args.bias, elems, 1, elems, "", args.output_type};
 }
 
 Operand d_of(const GemmArgs& args) {
@@ -87,6 +95,7 @@ Status check_ladder_gemm(const GemmArgs& args, const std::string& ladder) {
     return invalid_argument("M, N and K must be at least 1, not " + extents_text(args.shape));
   }
   HG_RETURN_IF_ERROR(check_gemm(args));
+  HG_RETURN_IF_ERROR(check_ladder_operation(args));
   if (args.b_layout != Layout::ColumnMajor) {
     return unsupported("B is row-major, and the " + ladder +
                        " takes it column-major, [N, K] with K contiguous");
@@ -112,13 +121,19 @@ GemmProblem problem_of(const GemmArgs& args) {
           .output_type = args.output_type,
           .b_layout = args.b_layout,
           .alpha = args.alpha,
-          .beta = args.beta};
+          .beta = args.beta,
+          .bias = args.bias_kind,
+          .activation = args.activation,
+          .batch_count = args.batch_count};
 }
 
 Status check_gemm(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
   if (m < 0 || n < 0 || k < 0) {
     return invalid_argument("M, N and K must not be negative, as in " + extents_text(args.shape));
+  }
+  if (args.batch_count < 1) {
+    return invalid_argument("there must be a batch at least, not " + std::to_string(args.batch_count));
   }
   if (m == 0 || n == 0) return {};
   if (args.alpha != 0) {
@@ -132,7 +147,36 @@ Status check_gemm(const GemmArgs& args) {
                               " and ldd = " + std::to_string(args.ldd));
     }
   }
+  if (args.bias_kind != Bias::None) HG_RETURN_IF_ERROR(check_operand(bias_of(args)));
   return check_operand(d_of(args));
+}
+
+Status check_ladder_operation(const GemmArgs& args) {
+  if (args.batch_count != 1) return unsupported("the kernels of the ladders compute one product, no batch");
+  if (args.bias_kind == Bias::None && args.activation == Activation::None) return {};
+  return unsupported("the kernels of the ladders add no bias and apply no activation");
+}
+
+BatchStrides batch_strides_of(const GemmArgs& args) {
+  const auto [m, n, k] = args.shape;
+  const std::int64_t lines_of_b = args.b_layout == Layout::RowMajor ? k : n;
+  return {.a = m * args.lda, .b = lines_of_b * args.ldb, .c = m * args.ldc, .d = m * args.ldd};
+}
+
+GemmArgs args_of_batch(const GemmArgs& args, int batch) {
+  const BatchStrides strides = batch_strides_of(args);
+  const auto skip = [batch](auto* matrix, std::int64_t stride, DataType type) {
+    using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(matrix)>>, const std::byte,
+                                    std::byte>;
+    return matrix == nullptr ? matrix : static_cast<Byte*>(matrix) + batch * stride * size_of(type);
+  };
+  GemmArgs one = args;
+  one.batch_count = 1;
+  one.a = skip(args.a, strides.a, args.input_type);
+  one.b = skip(args.b, strides.b, args.input_type);
+  one.c = skip(args.c, strides.c, args.output_type);
+  one.d = skip(args.d, strides.d, args.output_type);
+  return one;
 }
 
 Status check_tma_gemm(const GemmArgs& args) {

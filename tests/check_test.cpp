@@ -15,6 +15,7 @@
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 #include "matrix_lines.hpp"
+#include "verify/activation.cuh"
 #include "verify/element.cuh"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
@@ -99,6 +100,47 @@ TEST(BoundedRule, AllowsOneRoundingAndTheSlackButNoMore) {
   EXPECT_TRUE(ok(1.0 - 0x1p-8));
   EXPECT_FALSE(ok(1.0 + 0x1p-7));
   EXPECT_FALSE(ok(1.0 - 0x1p-7));
+}
+
+// The reference is the activation's argument.
+TEST(ActivationRule, ReluIsExactAndOthersMayBeApproximated) {
+  const auto check = [](Activation activation, double argument, double value, const CheckRule& rule) {
+    const __nv_bfloat16 element = __double2bfloat16(value);
+    return check_host({&element, 1, &argument, 1, 1, DataType::BFloat16, activation}, rule);
+  };
+  EXPECT_TRUE(check(Activation::Relu, -3, 0, kExact).ok());
+  EXPECT_TRUE(check(Activation::Relu, 3, 3, kExact).ok());
+  const CheckResult negative = check(Activation::Relu, -3, -3, kExact);
+  EXPECT_FALSE(negative.ok());
+  EXPECT_EQ(negative.first_wrong_reference, 0) << "what it should be, not the argument";
+
+  constexpr CheckRule kNoSlack = {CheckRule::Kind::Bounded, 0};
+  for (const Activation activation : {Activation::Gelu, Activation::GeluTanh, Activation::Silu}) {
+    for (const double x : {-3.0, -0.5, 0.0, 0.7, 4.0}) {
+      const double exact = reference_activation(activation, x);
+      EXPECT_TRUE(check(activation, x, exact, kNoSlack).ok());
+      EXPECT_TRUE(check(activation, x, exact + std::fabs(x) * 0x1p-13, kNoSlack).ok());
+      EXPECT_FALSE(
+          check(activation, x, exact + std::fabs(exact) * 0x1p-6 + std::fabs(x) * 0x1p-9 + 1e-6, kNoSlack)
+              .ok());
+      EXPECT_FALSE(check(activation, x, std::nan(""), kNoSlack).ok());
+    }
+  }
+  // The slack is before the activation, whose slope at 1 is nearly its largest.
+  constexpr CheckRule kSlack = {CheckRule::Kind::Bounded, 0.1};
+  const double grown = reference_activation(Activation::Gelu, 1.1);
+  EXPECT_TRUE(check(Activation::Gelu, 1, grown, kSlack).ok());
+  EXPECT_FALSE(check(Activation::Gelu, 1, grown + 0.05, kSlack).ok());
+}
+
+TEST(ReferenceActivation, IsItsDefinition) {
+  EXPECT_EQ(reference_activation(Activation::None, -2.5), -2.5);
+  EXPECT_EQ(reference_activation(Activation::Relu, -2.5), 0);
+  EXPECT_TRUE(std::isnan(reference_activation(Activation::Relu, std::nan(""))));
+  // Values of Φ(1) and of the logistic function, from tables.
+  EXPECT_NEAR(reference_activation(Activation::Gelu, 1), 0.8413447461, 1e-9);
+  EXPECT_NEAR(reference_activation(Activation::GeluTanh, 1), 0.8411919906, 1e-9);
+  EXPECT_NEAR(reference_activation(Activation::Silu, 1), 0.7310585786, 1e-9);
 }
 
 TEST(CheckHost, IgnoresThePaddingOfRows) {
@@ -225,6 +267,42 @@ TEST_P(Reference, AddsBetaTimesC) {
   args_.alpha = 2;
   args_.beta = -3;
   EXPECT_EQ(reference(), (std::vector<double>{13, 22 - 3, 18 - 30, 56 - 33}));
+}
+
+TEST_P(Reference, AddsABiasAndLeavesTheActivationToTheCheck) {
+  float bias[2];
+  store_element(bias, args_.output_type, 0, 100);
+  store_element(bias, args_.output_type, 1, 200);
+  args_.bias = bias;
+  args_.activation = Activation::Relu;
+  args_.bias_kind = Bias::PerRow;
+  EXPECT_EQ(reference(), (std::vector<double>{106.5, 111, 209, 228}));
+  args_.bias_kind = Bias::PerColumn;
+  EXPECT_EQ(reference(), (std::vector<double>{106.5, 211, 109, 228}));
+  args_.alpha = -100;
+  EXPECT_EQ(reference()[0], -550);
+}
+
+// A batch begins where the next line of the last one would: these are two of one row each.
+TEST_P(Reference, OfBatchesAreOneBehindTheOther) {
+  if (args_.b_layout == Layout::ColumnMajor) {
+    args_.shape = {1, 1, 3};  // the lines of B are its columns
+    args_.batch_count = 2;
+    std::vector<double> ref(2, 99);
+    reference_gemm_host(args_, ref.data());
+    EXPECT_EQ(ref, (std::vector<double>{6.5, 28}));
+    args_.beta = 1;
+    reference_gemm_host(args_, ref.data());
+    EXPECT_EQ(ref, (std::vector<double>{6.5, 38})) << "C's rows are batches, too";
+  } else {
+    args_.shape = {1, 2, 1};
+    args_.batch_count = 2;
+    reference_gemm_host(args_, std::vector<double>(4).data());
+    const GemmArgs second = args_of_batch(args_, 1);
+    EXPECT_EQ(second.batch_count, 1);
+    EXPECT_EQ(static_cast<const char*>(second.b) - static_cast<const char*>(args_.b),
+              kPitch * size_of(args_.input_type));
+  }
 }
 
 TEST_P(Reference, DoesNotLookAtCWhereBetaIsZero) {

@@ -331,8 +331,9 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
   expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
-  expect_refused({"1", "--suite", "cubes"},
-                 {"--suite got 'cubes'", "squares, llm, ragged, library, long_k and ragged_k"});
+  expect_refused(
+      {"1", "--suite", "cubes"},
+      {"--suite got 'cubes'", "squares, llm, ragged, library, long_k, ragged_k, epilogues and batches"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
@@ -776,7 +777,8 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
               exit_status);
     const std::string rows = read(csv);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
-    EXPECT_THAT(rows, HasSubstr("\n3,third,the third idea,bf16,col,1024,1024,1024,burst,7.0"));
+    EXPECT_THAT(rows,
+                HasSubstr("\n3,third,the third idea,bf16,col,bf16,none,none,0.0,1,1024,1024,1024,burst,7.0"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
     fs::remove(csv);
     fs::remove(json);
@@ -788,7 +790,8 @@ TEST_F(CliTest, FinishedShapesAreWrittenBeforeTheNextOneBegins) {
   const std::string json = folder_ / "results.json";
   platform_.before_session_ = [&] {
     if (platform_.sessions_ == 1) return;
-    EXPECT_THAT(read(csv), HasSubstr("\n1,first,the first idea,bf16,col,1024,1024,1024,burst"));
+    EXPECT_THAT(read(csv),
+                HasSubstr("\n1,first,the first idea,bf16,col,bf16,none,none,0.0,1,1024,1024,1024,burst"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 3U);
   };
   EXPECT_EQ(run({"1", "--size", "1024", "--size", "2048", "--csv", csv.c_str(), "--json", json.c_str()}),
@@ -850,7 +853,10 @@ TEST_F(CliTest, WritesCsvAndJson) {
             kExitOk);
   const std::string rows = read(csv);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
-  EXPECT_THAT(rows, HasSubstr("\n1,first,the first idea,bf16,col,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(
+      rows,
+      HasSubstr(
+          "\n1,first,the first idea,bf16,col,bf16,none,none,0.0,1,1024,1024,1024,sustained,9.0,9.0,9.0,"));
   EXPECT_THAT(rows, HasSubstr(",yes,cublasLt #3,cublasLt #3,"));
   const nlohmann::json parsed = nlohmann::json::parse(read(json));
   ASSERT_EQ(parsed.size(), 6U);
@@ -1169,7 +1175,7 @@ TEST_F(BestTest, ExplainSaysWhyItCannot) {
 TEST_F(BestTest, ItsRowSaysWhatItChose) {
   const std::string csv = folder_ / "best.csv";
   EXPECT_EQ(run({"1", "--size", "1024", "--csv", csv.c_str()}), kExitOk);
-  EXPECT_THAT(read(csv), HasSubstr("bf16,col,1024"));
+  EXPECT_THAT(read(csv), HasSubstr("bf16,col,bf16,none,none,0.0,1,1024"));
   // The fake session computes times from versions that are numbers.
   EXPECT_EQ(platform_.request_.kernels[0].variant, "");
   platform_.faults_.open_status = unsupported("no session");
@@ -1188,6 +1194,87 @@ TEST_F(BestTest, BIsAskedForInTheOtherLayout) {
   expect_refused(
       {"1", "--size", "1024", "--b", "row"},
       {"kernel 1 (first) cannot run 1024x1024x1024: B is row-major", "leave out --b", "col is its own"});
+}
+
+TEST_F(BestTest, AnOperationReachesTheSession) {
+  platform_.faults_.open_status = unsupported("no session");
+  EXPECT_EQ(run({"best", "--size", "64", "--out", "fp32", "--bias", "column", "--activation", "gelu_tanh",
+                 "--beta", "-0.5", "--batch", "6"}),
+            kExitCannotRun);
+  const GemmProblem& problem = platform_.request_.problem;
+  EXPECT_EQ(problem.input_type, DataType::BFloat16);
+  EXPECT_EQ(problem.output_type, DataType::Float32);
+  EXPECT_EQ(problem.bias, Bias::PerColumn);
+  EXPECT_EQ(problem.activation, Activation::GeluTanh);
+  EXPECT_EQ(problem.beta, -0.5F);
+  EXPECT_EQ(problem.batch_count, 6);
+  EXPECT_THAT(
+      out_.str(),
+      HasSubstr("D = gelu_tanh(A·B + beta · C + bias of each column), beta -0.5, bf16 to fp32, 6 batches\n"));
+}
+
+TEST_F(BestTest, KernelsOfALadderComputeTheProductAlone) {
+  expect_refused({"1", "--size", "64", "--activation", "relu"},
+                 {"kernel 1 (first) cannot run 64x64x64: the kernels of the ladders add no bias",
+                  "leave out --out, --bias, --activation, --beta and --batch", "best computes them"});
+  expect_refused({"1", "--size", "64", "--beta", "1"}, {"alpha = 1 and beta = 0", "leave out --out"});
+  // Its row says so beside those of others.
+  platform_.faults_.open_status = unsupported("no session");
+  EXPECT_EQ(run({"1", "best", "--size", "64", "--bias", "row"}), kExitCannotRun);
+  ASSERT_EQ(platform_.request_.kernels.size(), 1U);
+  EXPECT_EQ(platform_.request_.kernels[0].version, "best");
+}
+
+TEST_F(BestTest, OperationsThatThereAreNotAreRefused) {
+  expect_refused({"best", "--out", "int8"}, {"--out got 'int8'", "bf16, fp16 and fp32"});
+  expect_refused({"best", "--bias", "diagonal"}, {"--bias got 'diagonal'", "none, row and column"});
+  expect_refused({"best", "--activation", "tanh"}, {"--activation got 'tanh'", "gelu_tanh and silu"});
+  for (const char* beta : {"one", "1e999", "nan", "1.5x"}) {
+    expect_refused({"best", "--beta", beta}, {"--beta got '", beta, "type for example --beta 1"});
+  }
+  expect_refused({"best", "--batch", "0"},
+                 {"--batch got '0'", "from 1 to 1048576", "type for example --batch 64"});
+  expect_refused({"best", "--device", "emulator", "--beta", "1"}, {"--beta"});
+}
+
+TEST_F(BestTest, TheSuiteOfBatchesPairsShapesWithTheirNumbers) {
+  EXPECT_EQ(run({"0", "--suite", "batches"}), kExitOk) << err_.str();
+  EXPECT_EQ(platform_.sessions_, 6);
+  EXPECT_EQ(platform_.request_.problem.batch_count, 16);
+  EXPECT_EQ(platform_.request_.problem.shape, (GemmShape{4096, 512, 512}));
+  EXPECT_THAT(out_.str(), HasSubstr("D = A·B, bf16 to bf16, 64 batches\n"));
+  platform_.sessions_ = 0;
+  expect_refused({"1", "--suite", "batches"}, {"the kernels of the ladders compute one product, no batch"});
+}
+
+TEST_F(BestTest, TheSuiteOfEpiloguesBringsShapesAndOperations) {
+  EXPECT_EQ(run({"0", "--suite", "epilogues"}), kExitOk) << err_.str();
+  EXPECT_EQ(platform_.sessions_, 8 * 6);
+  EXPECT_EQ(platform_.request_.problem.output_type, DataType::Float32) << "the last one";
+  for (const char* text : {"D = A·B + bias of each column, bf16 to bf16\n",
+                           "D = relu(A·B + bias of each column)", "D = gelu_tanh(A·B + bias of each column)",
+                           "D = A·B + beta · C, beta 1", "D = A·B, bf16 to fp32", "D = A·B, bf16 to bf16"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(text));
+  }
+  platform_.sessions_ = 0;
+  for (const char* other : {"--size", "--beta", "--suite"}) {
+    expect_refused(
+        {"best", "--suite", "epilogues", other, other == std::string_view("--suite") ? "llm" : "8"},
+        {"--suite epilogues was given together with ", "leave one of the two out"});
+  }
+}
+
+TEST_F(BestTest, ExplainTakesAnOperation) {
+  EXPECT_EQ(run({"explain", "--size", "64", "--bias", "column", "--activation", "relu"}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("    D = relu(A·B + bias of each column), bf16 to bf16\n"));
+}
+
+TEST_F(TuneTest, FilesOfConfigurationsNameNoOperation) {
+  const std::string json = folder_ / "tuned.json";
+  expect_refused({"tune", "2", "--beta", "1", "--json", json.c_str()},
+                 {"--json was given together with tune"});
+  expect_refused({"2", "--beta", "1", "--config", json.c_str()},
+                 {"--config was given together with an operation"});
 }
 
 // The command line alone.

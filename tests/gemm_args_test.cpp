@@ -169,6 +169,16 @@ TEST(CheckGemm, DoesNotLookAtWhatIsNotUsed) {
   }
 }
 
+TEST(CheckGemm, LooksAtTheBiasWhereThereIsOne) {
+  GemmArgs args = general_args();
+  args.bias_kind = Bias::PerColumn;
+  expect_invalid(args, "the bias is a null pointer");
+  args.bias = std::bit_cast<const void*>(std::uintptr_t{0x5001});
+  expect_invalid(args, "the bias is not aligned to its elements of 2 bytes");
+  args.bias = std::bit_cast<const void*>(std::uintptr_t{0x5002});
+  EXPECT_TRUE(check_gemm(args).ok());
+}
+
 TEST(CheckGemm, TakesCInPlaceWithOnePitch) {
   GemmArgs args = general_args();
   args.c = args.d;
@@ -211,6 +221,18 @@ TEST(CheckMmaGemm, RefusesOtherOperationsThanTheLadders) {
   args = valid_args();
   args.b_layout = Layout::RowMajor;
   expect_mma_status(args, StatusCode::Unsupported, "the Ampere ladder takes it column-major");
+  args = valid_args();
+  args.batch_count = 2;
+  expect_mma_status(args, StatusCode::Unsupported, "one product, no batch");
+  args.batch_count = 0;
+  expect_mma_status(args, StatusCode::InvalidArgument, "there must be a batch at least, not 0");
+  args = valid_args();
+  args.activation = Activation::Relu;
+  expect_mma_status(args, StatusCode::Unsupported, "add no bias and apply no activation");
+  args = valid_args();
+  args.bias_kind = Bias::PerRow;
+  args.bias = args.a;
+  expect_mma_status(args, StatusCode::Unsupported, "add no bias and apply no activation");
 }
 
 TEST(CheckMmaGemm, RefusesWhatCopiesOf16BytesCannotReach) {
@@ -237,12 +259,33 @@ TEST(CheckMmaGemm, RefusesEmptyExtentsAndAKThatItsStagesOvertake) {
   expect_mma_status(args, StatusCode::Unsupported, "take at most 2147482623");
 }
 
+TEST(ArgsOfBatch, BeginWhereTheOneBeforeEnds) {
+  GemmArgs args = general_args();
+  args.b_layout = Layout::RowMajor;
+  args.output_type = DataType::Float32;
+  args.batch_count = 4;
+  const GemmArgs third = args_of_batch(args, 2);
+  const auto bytes = [](const void* from, const void* to) {
+    return static_cast<const char*>(to) - static_cast<const char*>(from);
+  };
+  EXPECT_EQ(bytes(args.a, third.a), 2 * args.shape.m * args.lda * 2);
+  EXPECT_EQ(bytes(args.b, third.b), 2 * args.shape.k * args.ldb * 2);
+  EXPECT_EQ(bytes(args.c, third.c), 2 * args.shape.m * args.ldc * 4);
+  EXPECT_EQ(bytes(args.d, third.d), 2 * args.shape.m * args.ldd * 4);
+  EXPECT_EQ(third.batch_count, 1);
+  args.c = nullptr;
+  EXPECT_EQ(args_of_batch(args, 2).c, nullptr);
+}
+
 TEST(ProblemOf, IsTheOperationWithoutItsOperands) {
   GemmArgs args = general_args();
   args.input_type = DataType::Float16;
   args.output_type = DataType::Float32;
   args.b_layout = Layout::RowMajor;
   args.alpha = 3;
+  args.bias_kind = Bias::PerRow;
+  args.activation = Activation::Silu;
+  args.batch_count = 5;
   const GemmProblem problem = problem_of(args);
   EXPECT_EQ(problem.shape, args.shape);
   EXPECT_EQ(problem.input_type, DataType::Float16);
@@ -250,6 +293,9 @@ TEST(ProblemOf, IsTheOperationWithoutItsOperands) {
   EXPECT_EQ(problem.b_layout, Layout::RowMajor);
   EXPECT_EQ(problem.alpha, 3);
   EXPECT_EQ(problem.beta, 2);
+  EXPECT_EQ(problem.bias, Bias::PerRow);
+  EXPECT_EQ(problem.activation, Activation::Silu);
+  EXPECT_EQ(problem.batch_count, 5);
 }
 
 }  // namespace

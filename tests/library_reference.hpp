@@ -7,24 +7,11 @@
 
 #include "hopper_gemm/gemm_epilogue.hpp"
 #include "library/kernel_args.hpp"
+#include "verify/activation.cuh"
 #include "verify/element.cuh"
 
 // What the library has to compute, without a word of the library's own: loops on the host, in double.
 namespace hopper_gemm::library {
-
-/// Activation's definition.
-inline double reference_activation(Activation activation, double x) {
-  const double sqrt_two_over_pi = std::sqrt(2 / std::acos(-1.0));
-  switch (activation) {
-    case Activation::None: return x;
-    case Activation::Relu: return std::isnan(x) || x > 0 ? x : 0;
-    case Activation::Gelu: return x * 0.5 * std::erfc(-x * std::sqrt(0.5));
-    case Activation::GeluTanh:
-      return 0.5 * x * (1 + std::tanh(sqrt_two_over_pi * (x + 0.044715 * x * x * x)));
-    case Activation::Silu: return x / (1 + std::exp(-x));
-  }
-  return x;
-}
 
 /// Where in an operand's memory the element of batch `batch` is that lies at `mn` along M or N and at `k` along K.
 inline std::int64_t operand_index(const OperandArgs& operand, std::int64_t batch, std::int64_t mn,

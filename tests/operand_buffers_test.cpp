@@ -15,7 +15,9 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kL2Bytes = 60 << 20;
 
-std::int64_t set_bytes(const BufferPlan& plan) { return plan.a_bytes + plan.b_bytes + plan.d_bytes; }
+std::int64_t set_bytes(const BufferPlan& plan) {
+  return plan.a_bytes + plan.b_bytes + plan.c_bytes + plan.bias_bytes + plan.d_bytes;
+}
 
 TEST(OperandBuffers, LargeShapesHaveOneSet) {
   const BufferPlan plan = plan_operand_buffers({{8192, 8192, 8192}}, kL2Bytes);
@@ -56,6 +58,19 @@ TEST(OperandBuffers, EveryCopyHoldsItsRowsAndStartsOn256Bytes) {
     EXPECT_GE(plan.d_bytes, shape.m * ld.d * 2);
     for (const std::int64_t bytes : {plan.a_bytes, plan.b_bytes, plan.d_bytes}) EXPECT_EQ(bytes % 256, 0);
   }
+}
+
+TEST(OperandBuffers, HoldWhatIsReadBesideAAndB) {
+  GemmProblem problem{.shape = {129, 257, 264}, .output_type = DataType::Float32};
+  EXPECT_EQ(plan_operand_buffers(problem, kL2Bytes).c_bytes, 0);
+  EXPECT_EQ(plan_operand_buffers(problem, kL2Bytes).bias_bytes, 0);
+  problem.beta = 1;
+  problem.bias = Bias::PerColumn;
+  const BufferPlan plan = plan_operand_buffers(problem, kL2Bytes);
+  EXPECT_EQ(plan.c_bytes, plan.d_bytes);
+  EXPECT_GE(plan.bias_bytes, 257 * 4);
+  EXPECT_EQ(plan.total_bytes, plan.sets * set_bytes(plan));
+  for (const std::int64_t bytes : {plan.c_bytes, plan.bias_bytes}) EXPECT_EQ(bytes % 64, 0);
 }
 
 TEST(OperandBuffers, BytesBeyondTheTypeSaturate) {

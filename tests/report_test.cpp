@@ -77,6 +77,11 @@ TEST(Report, CsvIsAsPublished) {
   std::array rows = {example_row("0", 1.4e-3), example_row("4", 1.4e-3)};
   rows[0].note = "cublasLt #3";
   rows[1].b_layout = Layout::RowMajor;
+  rows[1].output_type = DataType::Float32;
+  rows[1].bias = Bias::PerColumn;
+  rows[1].activation = Activation::GeluTanh;
+  rows[1].beta = 0.5F;
+  rows[1].batch_count = 3;
   rows[1].variant = "wgmma_128x256_s4_c2x1";
   relate_to_baselines(rows);
   std::istringstream lines(csv_report(example_run(), std::span(rows).subspan(1)));
@@ -84,14 +89,16 @@ TEST(Report, CsvIsAsPublished) {
   std::getline(lines, line);
   EXPECT_EQ(
       line,
-      "version,name,idea,type,b,m,n,k,mode,time_median_us,time_min_us,time_max_us,tflops,percent_of_cublas,"
+      "version,name,idea,type,b,out,bias,activation,beta,batch,m,n,k,mode,time_median_us,time_min_us,time_"
+      "max_us,"
+      "tflops,percent_of_cublas,"
       "percent_of_ceiling,sm_clock_mhz,temperature_c,watts,pj_per_flop,verified,config,note,gpu,sm_count,"
       "driver,"
       "driver_cuda,cuda,cublas,commit,data,rounds,seed,date,command");
   std::getline(lines, line);
   EXPECT_EQ(line,
             "4,two_consumers,\"128x256 tile, \"\"two\"\" "
-            "consumers\",bf16,row,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
+            "consumers\",bf16,row,fp32,column,gelu_tanh,0.5,3,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
             "785.37,100.0,,1605,51,698.5,0.8894,yes,wgmma_128x256_s4_c2x1,,NVIDIA "
             "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
             "2026-01-02T03:04:05Z,matmul 4 --mode sustained");

@@ -100,7 +100,8 @@ TEST(Shapes, UnknownSuiteNamesTheSuites) {
   std::vector<GemmShape> shapes;
   const Status status = find_suite("cubes", &shapes);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("squares, llm, ragged, library, long_k and ragged_k"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("squares, llm, ragged, library, long_k, ragged_k, epilogues and batches"));
 }
 
 TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {

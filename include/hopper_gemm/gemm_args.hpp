@@ -7,15 +7,18 @@
 #include <cuda/std/cstdint>
 
 #include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/gemm_epilogue.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #ifndef __CUDACC_RTC__
+#include <cstdint>
+
 #include "hopper_gemm/status.hpp"
 #endif
 
 namespace hopper_gemm {
 
-/// What a GEMM computes, whatever its operands: D[M,N] = alpha · A[M,K] · B[K,N] + beta · C[M,N], accumulated in
-/// fp32 and rounded once. A, C and D are row-major.
+/// What a GEMM computes, whatever its operands: D[M,N] = activation(alpha · A[M,K] · B[K,N] + beta · C[M,N] + bias),
+/// accumulated in fp32 and rounded once. A, C and D are row-major.
 ///
 /// As in BLAS, C is not read where beta is 0, nor A and B where alpha or K is 0: NaN there stays there.
 struct GemmProblem {
@@ -25,6 +28,9 @@ struct GemmProblem {
   Layout b_layout = Layout::ColumnMajor;      ///< B [K,N] column-major is [N,K] row-major, K-major: "TN"
   float alpha = 1;
   float beta = 0;
+  Bias bias = Bias::None;  ///< elements of the output's type
+  Activation activation = Activation::None;
+  int batch_count = 1;  ///< as many products, which share the bias
 };
 
 /// A GEMM with its operands; what stands behind the pointers has the meaning and the defaults of GemmProblem.
@@ -48,6 +54,10 @@ struct GemmArgs {
   Layout b_layout = Layout::ColumnMajor;
   float alpha = 1;
   float beta = 0;
+  const void* bias = nullptr;  // [M] or [N], of output_type
+  Bias bias_kind = Bias::None;
+  Activation activation = Activation::None;
+  int batch_count = 1;  // matrices of A, B, C and D: the next begins where another line of the last would
   void* workspace = nullptr;  // of this launch's own, 16-byte aligned; a kernel may do without
   cuda::std::size_t workspace_bytes = 0;
 
@@ -68,6 +78,21 @@ GemmProblem problem_of(const GemmArgs& args);
 /// What no GEMM can take. InvalidArgument: a negative extent; a null pointer, a leading dimension shorter than
 /// its line, or an address that is no multiple of the element's size, of an operand that is read or written.
 Status check_gemm(const GemmArgs& args);
+
+/// Unsupported where args ask for a bias, an activation or batches, which no kernel of the ladders has.
+Status check_ladder_operation(const GemmArgs& args);
+
+/// The GEMM of one batch, 0 to batch_count - 1, by itself.
+GemmArgs args_of_batch(const GemmArgs& args, int batch);
+
+/// Elements from a matrix to that of the next batch.
+struct BatchStrides {
+  std::int64_t a;
+  std::int64_t b;
+  std::int64_t c;
+  std::int64_t d;
+};
+BatchStrides batch_strides_of(const GemmArgs& args);
 
 /// The checks every TMA kernel of the Hopper ladder shares.
 ///

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/gpu_sampler.hpp"
@@ -15,10 +16,11 @@ namespace {
 
 constexpr int kMaxCandidates = 32;
 
-/// How cublasLt sees the three operands: column-major, see Cublas.
+/// How cublasLt sees the operands: column-major, see Cublas.
 struct MatrixLayouts {
   cublasLtMatrixLayoutOpaque_t b;
   cublasLtMatrixLayoutOpaque_t a;
+  cublasLtMatrixLayoutOpaque_t c;
   cublasLtMatrixLayoutOpaque_t d;
 
   Status init(const GemmArgs& args) {
@@ -30,17 +32,50 @@ struct MatrixLayouts {
     HG_RETURN_IF_CUBLAS_ERROR(
         cublasLtMatrixLayoutInit(&b, input_type, transposed ? k : n, transposed ? n : k, args.ldb));
     HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&a, input_type, k, m, args.lda));
-    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&d, cuda_data_type(args.output_type), n, m, args.ldd));
+    const cudaDataType_t output_type = cuda_data_type(args.output_type);
+    HG_RETURN_IF_CUBLAS_ERROR(
+        cublasLtMatrixLayoutInit(&c, output_type, n, m, args.beta == 0 ? args.ldd : args.ldc));
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&d, output_type, n, m, args.ldd));
+    if (args.batch_count == 1) return {};
+    const BatchStrides strides = batch_strides_of(args);
+    HG_RETURN_IF_ERROR(set_batches(&a, args.batch_count, strides.a));
+    HG_RETURN_IF_ERROR(set_batches(&b, args.batch_count, strides.b));
+    HG_RETURN_IF_ERROR(set_batches(&c, args.batch_count, args.beta == 0 ? strides.d : strides.c));
+    return set_batches(&d, args.batch_count, strides.d);
+  }
+
+ private:
+  static Status set_batches(cublasLtMatrixLayout_t layout, std::int32_t count, std::int64_t stride) {
+    HG_RETURN_IF_CUBLAS_ERROR(
+        cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutSetAttribute(
+        layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride));
     return {};
   }
 };
+
+/// cublasLt's name for what is fused, if it has one: its columns are our rows, and its GELU is that of tanh.
+std::optional<cublasLtEpilogue_t> epilogue_of(const GemmArgs& args) {
+  if (args.bias_kind == Bias::PerRow) return {};
+  const bool has_bias = args.bias_kind == Bias::PerColumn;
+  switch (args.activation) {
+    case Activation::None: return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Activation::Relu: return has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::GeluTanh: return has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Activation::Gelu:
+    case Activation::Silu: return {};
+  }
+  return {};
+}
 
 }  // namespace
 
 Status CublasLtCandidates::find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates) {
   std::unique_ptr<CublasLtCandidates> found(new CublasLtCandidates);
-  HG_RETURN_IF_ERROR(found->create_handles(b_operation(args)));
-  HG_RETURN_IF_ERROR(found->ask_heuristics(args));
+  if (const std::optional<cublasLtEpilogue_t> epilogue = epilogue_of(args)) {
+    HG_RETURN_IF_ERROR(found->create_handles(args, *epilogue));
+    HG_RETURN_IF_ERROR(found->ask_heuristics(args));
+  }
   *candidates = std::move(found);
   return {};
 }
@@ -51,12 +86,20 @@ CublasLtCandidates::~CublasLtCandidates() {
   if (handle_ != nullptr) cublasLtDestroy(handle_);
 }
 
-Status CublasLtCandidates::create_handles(cublasOperation_t b_operation) {
+Status CublasLtCandidates::create_handles(const GemmArgs& args, cublasLtEpilogue_t epilogue) {
+  const auto set = [this](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return cublas_status(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value),
+                         "cublasLtMatmulDescSetAttribute");
+  };
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtCreate(&handle_));
   HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
-                                                           &b_operation, sizeof b_operation));
+  HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, b_operation(args)));
+  HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+  if (args.bias_kind != Bias::None) {
+    HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_data_type(args.output_type)));
+    HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias));
+  }
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceCreate(&preference_));
   const std::size_t workspace_bytes = workspace_.size_bytes();
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(
@@ -75,7 +118,7 @@ Status CublasLtCandidates::ask_heuristics(const GemmArgs& args) {
   std::array<cublasLtMatmulHeuristicResult_t, kMaxCandidates> results{};
   int returned = 0;
   const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle_, operation_, &layouts.b, &layouts.a, &layouts.d, &layouts.d,
+      cublasLtMatmulAlgoGetHeuristic(handle_, operation_, &layouts.b, &layouts.a, &layouts.c, &layouts.d,
                                      preference_, kMaxCandidates, results.data(), &returned);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   HG_RETURN_IF_ERROR(cublas_status(status, "cublasLtMatmulAlgoGetHeuristic"));
@@ -88,12 +131,16 @@ Status CublasLtCandidates::ask_heuristics(const GemmArgs& args) {
 Status CublasLtCandidates::launch(std::size_t index, const GemmArgs& args, cudaStream_t stream) {
   MatrixLayouts layouts{};
   HG_RETURN_IF_ERROR(layouts.init(args));
-  const float alpha = 1;
-  const float beta = 0;
-  return cublas_status(cublasLtMatmul(handle_, operation_, &alpha, args.b, &layouts.b, args.a, &layouts.a,
-                                      &beta, args.d, &layouts.d, args.d, &layouts.d, &algorithms_[index],
-                                      workspace_.data(), workspace_.size_bytes(), stream),
-                       "cublasLtMatmul");
+  if (args.bias_kind != Bias::None) {
+    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                             &args.bias, sizeof args.bias));
+  }
+  const void* const c = args.beta == 0 ? args.d : args.c;
+  return cublas_status(
+      cublasLtMatmul(handle_, operation_, &args.alpha, args.b, &layouts.b, args.a, &layouts.a, &args.beta, c,
+                     &layouts.c, args.d, &layouts.d, &algorithms_[index], workspace_.data(),
+                     workspace_.size_bytes(), stream),
+      "cublasLtMatmul");
 }
 
 Status check_candidates(const GemmProblem& problem, std::size_t count,

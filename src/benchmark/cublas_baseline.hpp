@@ -26,7 +26,8 @@ namespace hopper_gemm {
 /// can do.
 class CublasLtCandidates {
  public:
-  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout and leading dimensions. None is not an error.
+  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout, leading dimensions, batches and epilogue. None
+  /// is not an error: cublasLt fuses a bias of each column of D, ReLU and GELU by tanh alone.
   static Status find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates);
   ~CublasLtCandidates();
   CublasLtCandidates(const CublasLtCandidates&) = delete;
@@ -34,12 +35,12 @@ class CublasLtCandidates {
 
   std::size_t count() const { return algorithms_.size(); }
 
-  /// Enqueues D = A·B by candidate `index`. Unsupported: it does not take these leading dimensions.
+  /// Enqueues what args say by candidate `index`. Unsupported: it does not take these leading dimensions.
   Status launch(std::size_t index, const GemmArgs& args, cudaStream_t stream);
 
  private:
   CublasLtCandidates() = default;
-  Status create_handles(cublasOperation_t b_operation);
+  Status create_handles(const GemmArgs& args, cublasLtEpilogue_t epilogue);
   Status ask_heuristics(const GemmArgs& args);
 
   cublasLtHandle_t handle_ = nullptr;
@@ -58,7 +59,7 @@ struct CandidateVerdicts {
 
 /// Holds candidates against the fp64 product of sparse integers, bit for bit, in matrices that lie as the benchmark's do.
 /// cublasLt is known to propose algorithms that leave out the end of K (github.com/facebookexperimental/triton/issues/2767).
-/// launch: enqueues D = A·B by the candidate of that index, of `count`. Errors: as verify_targets().
+/// launch: enqueues the problem by the candidate of that index, of `count`. Errors: as verify_targets().
 Status check_candidates(const GemmProblem& problem, std::size_t count,
                         const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
                         std::uint64_t seed, double timeout_seconds, CandidateVerdicts* verdicts);

@@ -42,8 +42,8 @@ class Cublas {
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// Enqueues D = A·B by cublasSgemm for fp32 inputs, by cublasGemmEx for others. alpha must be 1 and beta 0. Any
-  /// leading dimensions.
+  /// Enqueues D = A·B by cublasSgemm for fp32 inputs, by cublasGemmEx for others, of several batches by their strided
+  /// forms. alpha must be 1 and beta 0. Any leading dimensions.
   Status gemm(const GemmArgs& args, cudaStream_t stream);
 
   /// The same with fp32 output to d_fp32 [M, N] row-major, rows ldd elements apart; args.d is not used.

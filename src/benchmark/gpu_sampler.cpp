@@ -70,7 +70,7 @@ Status GpuSampler::time(const std::function<Status()>& enqueue, double launches,
   HG_RETURN_IF_ERROR(enqueue());
   HG_RETURN_IF_CUDA_ERROR(cudaEventRecord(stop_, stream_));
   HG_RETURN_IF_ERROR(
-      wait_with_watchdog(stream_, hang_timeout_seconds(gemm_flops(sets_.front().shape), launches)));
+      wait_with_watchdog(stream_, hang_timeout_seconds(flops_of(problem_of(sets_.front())), launches)));
   float elapsed = 0;
   HG_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&elapsed, start_, stop_));
   *elapsed_ms = elapsed;

@@ -52,13 +52,19 @@ BufferPlan plan_operand_buffers(const GemmProblem& problem, std::int64_t l2_byte
   const auto bytes = [](const MatrixLines& matrix, std::int64_t pitch, DataType type) {
     return saturating_multiply(saturating_multiply(padded_lines(matrix.lines), pitch), size_of(type));
   };
+  const MatrixLines bias = line_of_bias(problem);
   BufferPlan plan{.leading_dimensions = ld,
                   .sets = 1,
                   .a_bytes = bytes(lines_of_a(problem), ld.a, problem.input_type),
                   .b_bytes = bytes(lines_of_b(problem), ld.b, problem.input_type),
+                  .c_bytes = problem.beta == 0 ? 0 : bytes(lines_of_d(problem), ld.d, problem.output_type),
+                  .bias_bytes = bytes(bias, bias.elems, problem.output_type),
                   .d_bytes = bytes(lines_of_d(problem), ld.d, problem.output_type),
                   .total_bytes = 0};
-  const std::int64_t set_bytes = saturating_add(saturating_add(plan.a_bytes, plan.b_bytes), plan.d_bytes);
+  std::int64_t set_bytes = plan.bias_bytes;
+  for (const std::int64_t operand : {plan.a_bytes, plan.b_bytes, plan.c_bytes, plan.d_bytes}) {
+    set_bytes = saturating_add(set_bytes, operand);
+  }
   const std::int64_t wanted_bytes = kL2Multiple * l2_bytes;
   if (set_bytes < wanted_bytes) {
     plan.sets = std::min(ceil_div(wanted_bytes, set_bytes), std::int64_t{kMaxLaunchesPerGraph});
@@ -94,18 +100,31 @@ Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_byte
   HG_RETURN_IF_ERROR(allocated.workspace_.allocate(kWorkspaceBytes));
   std::byte* const a = allocated.slab_.data();
   std::byte* const b = a + plan.sets * plan.a_bytes;
-  std::byte* const d = b + plan.sets * plan.b_bytes;
+  std::byte* const c = b + plan.sets * plan.b_bytes;
+  std::byte* const bias = c + plan.sets * plan.c_bytes;
+  std::byte* const d = bias + plan.sets * plan.bias_bytes;
   // The copies of an operand lie one behind the other in lines of one pitch, so one call fills them all.
-  const auto fill = [&](std::byte* operand, const MatrixLines& matrix, std::int64_t pitch,
-                        std::uint64_t own_seed) {
-    return fill_matrix(operand, problem.input_type, plan.sets * padded_lines(matrix.lines), matrix.elems,
-                       pitch, data, integer_density(problem.shape.k), own_seed, stream);
+  const auto fill = [&](std::byte* operand, const MatrixLines& matrix, std::int64_t pitch, DataType type,
+                        double density, std::uint64_t own_seed) {
+    return fill_matrix(operand, type, plan.sets * padded_lines(matrix.lines), matrix.elems, pitch, data,
+                       density, own_seed, stream);
   };
-  HG_RETURN_IF_ERROR(fill(a, lines_of_a(problem), ld.a, seed));
-  HG_RETURN_IF_ERROR(fill(b, lines_of_b(problem), ld.b, seed + 1));
+  const double density = integer_density(problem.shape.k);
+  HG_RETURN_IF_ERROR(fill(a, lines_of_a(problem), ld.a, problem.input_type, density, seed));
+  HG_RETURN_IF_ERROR(fill(b, lines_of_b(problem), ld.b, problem.input_type, density, seed + 1));
+  if (plan.c_bytes != 0) {
+    HG_RETURN_IF_ERROR(fill(c, lines_of_d(problem), ld.d, problem.output_type, integer_density(1), seed + 2));
+  }
+  const MatrixLines bias_line = line_of_bias(problem);
+  if (plan.bias_bytes != 0) {
+    HG_RETURN_IF_ERROR(
+        fill(bias, bias_line, bias_line.elems, problem.output_type, integer_density(1), seed + 3));
+  }
   for (std::int64_t set = 0; set < plan.sets; ++set) {
     allocated.sets_.push_back(args_of(problem, a + set * plan.a_bytes, ld.a, b + set * plan.b_bytes, ld.b,
-                                      d + set * plan.d_bytes, ld.d));
+                                      d + set * plan.d_bytes, ld.d,
+                                      plan.c_bytes == 0 ? nullptr : c + set * plan.c_bytes, ld.d,
+                                      plan.bias_bytes == 0 ? nullptr : bias + set * plan.bias_bytes));
     allocated.sets_.back().workspace = allocated.workspace_.data();
     allocated.sets_.back().workspace_bytes = kWorkspaceBytes;
   }

@@ -16,7 +16,7 @@
 
 namespace hopper_gemm {
 
-/// How many copies of A, B and D a measurement rotates over, and the elements of each copy.
+/// How many copies of the operands a measurement rotates over, and the elements of each copy.
 ///
 /// A launch that finds its operands in L2, left there by the launch before, runs faster than the same GEMM in
 /// a program does. So shapes whose operands take less than three times the L2 get as many sets as reach that,
@@ -27,6 +27,8 @@ struct BufferPlan {
   std::int64_t sets;
   std::int64_t a_bytes;  ///< per set
   std::int64_t b_bytes;
+  std::int64_t c_bytes;  ///< 0 where beta is 0
+  std::int64_t bias_bytes;
   std::int64_t d_bytes;
   std::int64_t total_bytes;  ///< of all sets; INT64_MAX when it does not fit that type
 };
@@ -41,7 +43,7 @@ std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes);
 Status check_memory(const GemmShape& shape, const DeviceInfo& device,
                     const std::function<std::int64_t(const GemmShape&)>& required);
 
-/// The operands of one problem on the device: A and B filled, D left as it was allocated.
+/// The operands of one problem on the device: D left as it was allocated, the others filled.
 class OperandBuffers {
  public:
   /// Allocates the sets and fills them by `data` and `seed` on `stream`, without waiting.

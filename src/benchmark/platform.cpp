@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -11,10 +12,12 @@
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
+#include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
 #include "cuda_check.hpp"
 #include "device_buffer.hpp"
 #include "hopper_gemm/tensor_map.hpp"
+#include "matrix_lines.hpp"
 #include "watchdog.hpp"
 
 namespace hopper_gemm {
@@ -134,15 +137,22 @@ class CudaSession : public Session {
     return "kernel " + contestant.version + (contestant.variant.empty() ? "" : ", " + contestant.variant);
   }
 
-  double flops() const { return gemm_flops(request_.problem.shape); }
+  double flops() const { return flops_of(request_.problem); }
+
+  std::string name_of_cublas_call() const {
+    const bool is_batched = request_.problem.batch_count > 1;
+    if (request_.problem.input_type == DataType::Float32) {
+      return is_batched ? "cublasSgemmStridedBatched" : "cublasSgemm";
+    }
+    return is_batched ? "cublasGemmStridedBatchedEx" : "cublasGemmEx";
+  }
 
   Status add_baseline() {
     HG_RETURN_IF_ERROR(Cublas::create(&cublas_));
-    const bool single = request_.problem.input_type == DataType::Float32;
-    add({.version = std::string(kBaselineVersion),
-         .variant = single ? "cublasSgemm" : "cublasGemmEx",
-         .flops = flops()},
-        [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm(args, stream); });
+    if (is_product_alone(request_.problem)) {
+      add({.version = std::string(kBaselineVersion), .variant = name_of_cublas_call(), .flops = flops()},
+          [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm(args, stream); });
+    }
     HG_RETURN_IF_ERROR(CublasLtCandidates::find(buffers_.sets().front(), &candidates_));
     std::vector<std::size_t> sound(candidates_->count());
     std::iota(sound.begin(), sound.end(), std::size_t{0});
@@ -197,6 +207,10 @@ class CudaSession : public Session {
 
   Status add_ceiling() {
     const int sm_count = request_.device.sm_count;
+    // As many multiplications as all batches have.
+    GemmShape shape = request_.problem.shape;
+    shape.m = static_cast<int>(
+        std::min<std::int64_t>(lines_of_d(request_.problem).lines, std::numeric_limits<int>::max()));
     const std::int64_t operand_elems = wgmma_ceiling_operand_elems();
     HG_RETURN_IF_ERROR(ceiling_operands_.allocate(operand_elems));
     HG_RETURN_IF_ERROR(fill_matrix(ceiling_operands_.data(), DataType::BFloat16, 1, operand_elems,
@@ -205,10 +219,10 @@ class CudaSession : public Session {
     HG_RETURN_IF_ERROR(ceiling_sink_.allocate(wgmma_ceiling_sink_elems(sm_count)));
     add({.version = std::string(kCeilingVersion),
          .variant = "",
-         .flops = wgmma_ceiling_flops(request_.problem.shape),
+         .flops = wgmma_ceiling_flops(shape),
          .verifiable = false},
-        [this, sm_count](const GemmArgs& args, cudaStream_t stream) {
-          return launch_wgmma_ceiling(args.shape, sm_count, ceiling_operands_.data(), ceiling_sink_.data(),
+        [this, sm_count, shape](const GemmArgs&, cudaStream_t stream) {
+          return launch_wgmma_ceiling(shape, sm_count, ceiling_operands_.data(), ceiling_sink_.data(),
                                       stream);
         });
     return {};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
 
 namespace hopper_gemm {
@@ -66,6 +67,11 @@ Json fields(const RunInfo& run, const ResultRow& row) {
       {"idea", row.idea},
       {"type", to_string(row.type)},
       {"b", to_string(row.b_layout)},
+      {"out", to_string(row.output_type)},
+      {"bias", to_string(row.bias)},
+      {"activation", to_string(row.activation)},
+      {"beta", row.beta},
+      {"batch", row.batch_count},
       {"m", row.shape.m},
       {"n", row.shape.n},
       {"k", row.shape.k},

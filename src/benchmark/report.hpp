@@ -35,6 +35,11 @@ struct ResultRow {
   std::string variant;                 ///< which configuration, or which cuBLAS; empty: there is one
   DataType type = DataType::BFloat16;  ///< of A and B
   Layout b_layout = Layout::ColumnMajor;
+  DataType output_type = DataType::BFloat16;
+  Bias bias = Bias::None;
+  Activation activation = Activation::None;
+  float beta = 0;
+  int batch_count = 1;
   GemmShape shape{};
   Mode mode = Mode::Burst;
   double flops = 0;                        ///< per launch

@@ -99,6 +99,13 @@ constexpr std::array kRaggedK = {
     GemmShape{2048, 2048, 2056},
 };
 
+// Large products of training and prefill, and small ones of decoding, at which an epilogue's cost shows.
+constexpr std::array kEpilogues = {
+    GemmShape{4096, 4096, 4096},  GemmShape{8192, 8192, 8192}, GemmShape{4096, 14336, 4096},
+    GemmShape{4096, 4096, 14336}, GemmShape{2048, 4096, 4096}, GemmShape{128, 7168, 2048},
+    GemmShape{64, 4096, 14336},   GemmShape{16, 4096, 7168},
+};
+
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_div(value, multiple) * multiple;
 }
@@ -125,6 +132,8 @@ LeadingDimensions make_leading_dimensions(const GemmProblem& problem) {
           .b = pitch(lines_of_b(problem), problem.input_type),
           .d = pitch(lines_of_d(problem), problem.output_type)};
 }
+
+double flops_of(const GemmProblem& problem) { return problem.batch_count * gemm_flops(problem.shape); }
 
 double gemm_flops(const GemmShape& shape) {
   return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
@@ -186,13 +195,35 @@ Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
   if (name == "library") suite = kLibrary;
   if (name == "long_k") suite = kLongK;
   if (name == "ragged_k") suite = kRaggedK;
-  if (suite.empty()) {
+  if (suite.empty() && find_operations(name).empty()) {
     return invalid_argument(
-        fmt::format("--suite got '{}', but the suites are squares, llm, ragged, library, long_k and "
-                    "ragged_k; type one of these",
+        fmt::format("--suite got '{}', but the suites are squares, llm, ragged, library, long_k, ragged_k, "
+                    "epilogues and batches; type one of these",
                     name));
   }
   shapes->assign(suite.begin(), suite.end());
+  return {};
+}
+
+std::vector<Operation> find_operations(std::string_view name) {
+  if (name == "epilogues") {
+    std::vector<Operation> operations = {{},
+                                         {.bias = Bias::PerColumn},
+                                         {.bias = Bias::PerColumn, .activation = Activation::Relu},
+                                         {.bias = Bias::PerColumn, .activation = Activation::GeluTanh},
+                                         {.beta = 1},
+                                         {.output_type = DataType::Float32}};
+    for (Operation& operation : operations) operation.shapes = {kEpilogues.begin(), kEpilogues.end()};
+    return operations;
+  }
+  if (name == "batches") {
+    // Attention's products, experts of equal size, and blocks of a blocked algorithm.
+    return {{.batch_count = 32, .shapes = {{1024, 1024, 1024}}},
+            {.batch_count = 64, .shapes = {{2048, 2048, 128}, {2048, 128, 2048}}},
+            {.batch_count = 128, .shapes = {{512, 512, 64}}},
+            {.batch_count = 256, .shapes = {{128, 128, 4096}}},
+            {.batch_count = 16, .shapes = {{4096, 512, 512}}}};
+  }
   return {};
 }
 

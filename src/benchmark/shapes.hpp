@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "benchmark/operation.hpp"
 #include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
@@ -24,6 +25,8 @@ LeadingDimensions make_leading_dimensions(const GemmProblem& problem);
 
 /// 2·M·N·K: one multiplication and one addition per term.
 double gemm_flops(const GemmShape& shape);
+/// The same for all batches of a problem.
+double flops_of(const GemmProblem& problem);
 
 /// "8192x8192x8192".
 std::string to_string(const GemmShape& shape);
@@ -52,7 +55,12 @@ Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t
 /// Reads the N of an NxNxN shape.
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape);
 
-/// The shapes of "squares", "llm", "ragged", "library", "long_k" or "ragged_k". InvalidArgument: the names there are.
+/// The shapes of "squares", "llm", "ragged", "library", "long_k" or "ragged_k", none of a suite of find_operations().
+/// InvalidArgument: the names there are.
 Status find_suite(std::string_view name, std::vector<GemmShape>* shapes);
+
+/// The operations, with their shapes, of the suites that measure more than a product: of "epilogues" the product alone
+/// and five others at eight shapes, of "batches" products of several batches. Empty: the suite is none of these.
+std::vector<Operation> find_operations(std::string_view name);
 
 }  // namespace hopper_gemm

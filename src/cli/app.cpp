@@ -15,6 +15,7 @@
 
 #include "benchmark/html_report.hpp"
 #include "benchmark/operand_buffers.hpp"
+#include "benchmark/operation.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/tuning.hpp"
@@ -183,7 +184,7 @@ class Run {
     HG_RETURN_IF_ERROR(check_any_can_run(options_));
     HG_RETURN_IF_ERROR(read_configs());
     for (const KernelGroup& group : groups_) {
-      for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+      for (const GemmShape& shape : group.shapes) {
         HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
           return platform_.required_bytes(at(group.problem, candidate), device.l2_bytes, options_.verify);
         }));
@@ -198,11 +199,12 @@ class Run {
     progress_.clear();
     out_ << report_header(info_) << '\n' << table_titles() << std::endl;
     for (const KernelGroup& group : groups_) {
-      for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+      if (options_.operations != std::vector{Operation{}}) out_ << operation_text(group.problem) << std::endl;
+      for (const GemmShape& shape : group.shapes) {
         if (!out_ && csv_.is_none() && json_.is_none() && html_.is_none()) {
           return {};  // nobody would see more results
         }
-        HG_RETURN_IF_ERROR(measure_shape({at(group.problem, shape), group.kernels}));
+        HG_RETURN_IF_ERROR(measure_shape(group, shape));
         // A run that is cut off loses no more than its last shape. What fails here fails at the end, too, and
         // is reported there. A pipe gets everything at the end.
         if (!csv_.is_stream()) static_cast<void>(write_csv());
@@ -218,9 +220,8 @@ class Run {
     describe_run();
     progress_.clear();
     out_ << report_header(info_) << std::endl;
-    const GemmProblem& problem = groups_.front().problem;
-    return measure_shape(
-        {at(problem, shapes_or_default(options_, problem.input_type).front()), groups_.front().kernels});
+    const KernelGroup& group = groups_.front();
+    return measure_shape(group, group.shapes.front());
   }
 
   /// These write what was measured, be it only a part of what was asked for.
@@ -356,7 +357,7 @@ class Run {
     bool used = false;
     for (const KernelGroup& group : groups_) {
       for (const KernelInfo* kernel : group.kernels) {
-        for (const GemmShape& shape : shapes_or_default(options_, group.problem.input_type)) {
+        for (const GemmShape& shape : group.shapes) {
           for (const std::string& config : configs_of(*kernel, at(group.problem, shape))) {
             HG_RETURN_IF_ERROR(check_config(path, *kernel, config));
             used = true;
@@ -379,8 +380,8 @@ class Run {
         path, excerpt(config), kernel.version, kernel.name, kernel.version));
   }
 
-  Status measure_shape(const KernelGroup& group) {
-    const GemmShape& shape = group.problem.shape;
+  Status measure_shape(const KernelGroup& of_all_shapes, const GemmShape& shape) {
+    const KernelGroup group = {at(of_all_shapes.problem, shape), of_all_shapes.kernels, {shape}};
     progress_.step(
         fmt::format("{}: filling the operands, choosing among cublasLt's candidates", to_string(shape)));
     std::unique_ptr<Session> session;
@@ -483,13 +484,21 @@ class Run {
       row.variant = variant;
       row.type = group.problem.input_type;
       row.b_layout = group.problem.b_layout;
+      row.output_type = group.problem.output_type;
+      row.bias = group.problem.bias;
+      row.activation = group.problem.activation;
+      row.beta = group.problem.beta;
+      row.batch_count = group.problem.batch_count;
       row.shape = group.problem.shape;
       row.mode = mode;
       row.note = refusal.message();
       rows.push_back(std::move(row));
     };
     const bool single = group.problem.input_type == DataType::Float32;
-    add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, {});
+    // A contestant, if there is one, writes over the reason.
+    const Status no_baseline =
+        is_product_alone(group.problem) ? Status() : unsupported("cublasLt fuses no such operation");
+    add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, no_baseline);
     for (const KernelInfo* kernel : group.kernels) {
       const Status refusal = refusal_of(*kernel, group.problem);
       const std::vector<std::string> configs = configs_of(*kernel, group.problem);

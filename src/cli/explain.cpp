@@ -35,20 +35,24 @@ Status find_best(std::span<const KernelInfo> kernels, std::string_view device, c
 Status write_choices(const Options& options, const KernelInfo& best, std::string_view device,
                      std::ostream& out) {
   out << fmt::format("device  {}\n", device);
-  GemmProblem problem = canonical_problem(best, {}, options.type, options.b_layout);
-  for (const GemmShape& shape : shapes_or_default(options, problem.input_type)) {
-    problem.shape = shape;
-    HG_RETURN_IF_ERROR(kernel_refusal(best, problem));
-    KernelChoice choice;
-    if (const Status status = best.choose(placeholder_args(problem), &choice); !status.ok()) {
-      const bool is_refusal = status.code() == StatusCode::Unsupported;
-      return {status.code(), fmt::format("{}: {}{}", to_string(shape), status.message(),
-                                         is_refusal ? "; type a smaller --shape" : "")};
+  for (const Operation& operation : options.operations) {
+    GemmProblem problem =
+        with_operation(canonical_problem(best, {}, options.type, options.b_layout), operation);
+    for (const GemmShape& shape : shapes_of(options, operation, problem.input_type)) {
+      problem.shape = shape;
+      HG_RETURN_IF_ERROR(kernel_refusal(best, problem));
+      KernelChoice choice;
+      if (const Status status = best.choose(placeholder_args(problem), &choice); !status.ok()) {
+        const bool is_refusal = status.code() == StatusCode::Unsupported;
+        return {status.code(), fmt::format("{}: {}{}", to_string(shape), status.message(),
+                                           is_refusal ? "; type a smaller --shape" : "")};
+      }
+      out << fmt::format("\n{} {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
+                         to_string(problem.b_layout), choice.config);
+      if (operation != Operation{}) out << "    " << operation_text(problem) << '\n';
+      std::istringstream lines(choice.explanation);
+      for (std::string line; std::getline(lines, line);) out << "    " << line << '\n';
     }
-    out << fmt::format("\n{} {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
-                       to_string(problem.b_layout), choice.config);
-    std::istringstream lines(choice.explanation);
-    for (std::string line; std::getline(lines, line);) out << "    " << line << '\n';
   }
   return {};
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string_view>
@@ -17,24 +19,29 @@ namespace hopper_gemm {
 namespace {
 
 // What only a GPU gives, and what only the emulator has.
-constexpr const char* kGpuOptions[] = {"--mode", "--rounds", "--no-verify", "--csv",
-                                       "--json", "--html",   "--config",    "--profile"};
+constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv", "--json",
+                                       "--html",       "--config", "--profile",   "--out", "--bias",
+                                       "--activation", "--beta",   "--batch"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
+// What makes more of a GEMM than a product.
+constexpr const char* kOperationOptions[] = {"--out", "--bias", "--activation", "--beta", "--batch"};
 
 // Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
 constexpr std::string_view kFooter =
     R"(Versions: list shows them all. 0 is cuBLAS, the better of cublasGemmEx (for
 fp32 cublasSgemm, without TF32) and the fastest of up to 32 cublasLt
-candidates; numbers are the Hopper ladder, ampere.1 and simt.1 begin the two
-others; ranges are written 4-8 or ampere.2-4, whole ladders hopper, ampere and
-simt; best is what the library chooses; ceiling is wgmma without any loads, the
-speed of light on this GPU at this moment; all is everything. 0 and ceiling are
-always measured too, for the percentages, and with versions of ampere cutlass,
-where the program was built with it: the best of a handful of CUTLASS 2.x
-configurations for sm_80. tune measures every configuration of kernels that
-have several, such as ampere.6, or of best those with the smallest estimated
-times, and names the fastest. explain says what best would run at each shape,
-and why; without a GPU, on the emulated one, with as many SMs as an H200 has.
+candidates, which fuse what is asked for beside the product: a bias of each
+column, relu and gelu_tanh, and C; numbers are the Hopper ladder, ampere.1 and
+simt.1 begin the two others; ranges are written 4-8 or ampere.2-4, whole
+ladders hopper, ampere and simt; best is what the library chooses; ceiling is
+wgmma without any loads, the speed of light on this GPU at this moment; all is
+everything. 0 and ceiling are always measured too, for the percentages, and
+with versions of ampere cutlass, where the program was built with it: the best
+of a handful of CUTLASS 2.x configurations for sm_80. tune measures every
+configuration of kernels that have several, such as ampere.6, or of best those
+with the smallest estimated times, and names the fastest.
+explain says what best would run at each shape, and why; without a GPU, on the
+emulated one, with as many SMs as an H200 has.
 
 Method on a GPU: every version is first verified against an fp64 product. Then
 all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
@@ -66,6 +73,11 @@ struct RawOptions {
   std::string mode = "burst";
   std::string type;
   std::string b_layout;
+  std::string output_type;
+  std::string bias = "none";
+  std::string activation = "none";
+  std::string beta = "0";
+  std::string batch_count = "1";
   std::string data = "normal";
   std::string rounds = "7";
   std::string seed;
@@ -84,8 +96,9 @@ constexpr std::string_view kTune = "tune";
 constexpr std::string_view kExplain = "explain";
 
 // What explain takes.
-constexpr std::array<std::string_view, 6> kExplainOptions = {"--size", "--shape", "--suite",
-                                                             "--type", "--b",     "--device"};
+constexpr std::array<std::string_view, 11> kExplainOptions = {"--size", "--shape", "--suite", "--type",
+                                                              "--b",    "--out",   "--bias",  "--activation",
+                                                              "--beta", "--batch", "--device"};
 
 // Given twice, see check_values.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -106,7 +119,8 @@ void declare(CLI::App& app, RawOptions& raw) {
       "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
   add_repeatable("--suite", "NAME", raw.suites,
-                 "shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable");
+                 "shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. epilogues or\n"
+                 "batches, alone: with a bias, ReLU, GELU, C and\nfp32 output, or of several batches");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
@@ -117,8 +131,16 @@ void declare(CLI::App& app, RawOptions& raw) {
       "of A, B and D: bf16, fp16 or fp32 (default: each\nkernel's own, bf16 or, of simt, fp32)");
   add("--b", "NAME", raw.b_layout,
       "how B lies in memory: row, [K, N], or col, [N, K]\n(default: each kernel's own; col, of fp32 row)");
+  add("--out", "NAME", raw.output_type,
+      "best: of C, D and the bias: bf16, fp16 or fp32\n(default: A's type)");
+  add("--bias", "NAME", raw.bias,
+      "best: an element to add to each row or column of\nD: row, column or none (default: none)");
+  add("--activation", "NAME", raw.activation,
+      "best: none (default), relu, gelu, gelu_tanh or\nsilu, applied last");
+  add("--beta", "X", raw.beta, "best: add X * C (default: 0)");
+  add("--batch", "N", raw.batch_count, "best: products, one behind the other in memory\n(default: 1)");
   add("--data", "NAME", raw.data,
-      "what A and B hold: normal (default), uniform or\n"
+      "what operands hold: normal (default), uniform or\n"
       "integers (-1, 0 and 1), which run faster; on the\n"
       "emulator by default integers and normal in turn");
   add("--rounds", "N", raw.rounds, "samples of each version, 1 to 1000 (default: 7)");
@@ -428,14 +450,14 @@ Status read_mode(const std::string& name, std::vector<Mode>* modes) {
       fmt::format("--mode got '{}', but the modes are burst, sustained and both; type one of these", name));
 }
 
-Status read_type(const std::string& name, std::optional<DataType>* type) {
+Status read_type(std::string_view option, const std::string& name, std::optional<DataType>* type) {
   if (name.empty()) return {};
   for (const DataType candidate : {DataType::BFloat16, DataType::Float16, DataType::Float32}) {
     if (name == to_string(candidate)) *type = candidate;
   }
   if (*type) return {};
   return invalid_argument(
-      fmt::format("--type got '{}', but the types are bf16, fp16 and fp32; type one of these", name));
+      fmt::format("{} got '{}', but the types are bf16, fp16 and fp32; type one of these", option, name));
 }
 
 Status read_b_layout(const std::string& name, std::optional<Layout>* layout) {
@@ -444,6 +466,73 @@ Status read_b_layout(const std::string& name, std::optional<Layout>* layout) {
   if (*layout) return {};
   return invalid_argument(
       fmt::format("--b got '{}', but the layouts are row and col; type one of these", name));
+}
+
+Status read_operation(const RawOptions& raw, Operation* operation) {
+  HG_RETURN_IF_ERROR(read_type("--out", raw.output_type, &operation->output_type));
+  const std::optional<Bias> bias = bias_of_name(raw.bias);
+  if (!bias) {
+    return invalid_argument(
+        fmt::format("--bias got '{}', but its values are none, row and column; type one of these", raw.bias));
+  }
+  operation->bias = *bias;
+  const std::optional<Activation> activation = activation_of_name(raw.activation);
+  if (!activation) {
+    return invalid_argument(fmt::format(
+        "--activation got '{}', but the activations are none, relu, gelu, gelu_tanh and silu; type "
+        "one of these",
+        raw.activation));
+  }
+  operation->activation = *activation;
+  const char* const end = raw.beta.data() + raw.beta.size();
+  const auto [stop, error] = std::from_chars(raw.beta.data(), end, operation->beta);
+  constexpr NumberRule kBatches = {"--batch", "the number of batches", 1, 1 << 20, "64"};
+  std::uint64_t batches = 0;
+  HG_RETURN_IF_ERROR(parse_number(kBatches, raw.batch_count, &batches));
+  operation->batch_count = static_cast<int>(batches);
+  if (stop != end || error != std::errc{} || !std::isfinite(operation->beta)) {
+    return invalid_argument(fmt::format(
+        "--beta got '{}', which is no number that fp32 holds; type for example --beta 1", raw.beta));
+  }
+  return {};
+}
+
+/// Takes the operations of a suite that brings its own, which must be all that was given of shapes and operations.
+Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options* options) {
+  for (const std::string& suite : raw.suites) {
+    std::vector<Operation> operations = find_operations(suite);
+    if (operations.empty()) continue;
+    const auto refuse = [&](std::string_view what) {
+      return invalid_argument(fmt::format(
+          "--suite {} was given together with {}, but brings its own shapes and operations; leave "
+          "one of the two out",
+          suite, what));
+    };
+    if (raw.suites.size() > 1) return refuse("another suite");
+    for (const char* name : {"--size", "--shape"}) {
+      if (app.get_option(name)->count() > 0) return refuse(name);
+    }
+    for (const char* name : kOperationOptions) {
+      if (app.get_option(name)->count() > 0) return refuse(name);
+    }
+    options->operations = std::move(operations);
+  }
+  return {};
+}
+
+/// Files of tuned configurations name no operation.
+Status check_tuned_operation(const Options& options) {
+  if (options.operations == std::vector{Operation{}}) return {};
+  if (options.tune && !options.json_path.empty()) {
+    return invalid_argument(
+        "--json was given together with tune and an operation beside the product, which its file cannot "
+        "name; "
+        "type --csv in its place");
+  }
+  if (options.config_path.empty()) return {};
+  return invalid_argument(
+      "--config was given together with an operation beside the product, which no such file is about; leave "
+      "one of the two out");
 }
 
 Status read_data(const std::string& name, Options* options) {
@@ -479,7 +568,11 @@ Status check_profile(const CLI::App& app, const Options& options) {
         fmt::format("--profile cannot mark a launch of cutlass, which is several kernels; {}", kExample));
   }
   const std::size_t versions = options.kernels.size() + gpu_versions.size();
-  const std::size_t shapes = std::max<std::size_t>(options.shapes.size(), 1);
+  std::size_t shapes = 0;
+  for (const Operation& operation : options.operations) {
+    shapes +=
+        std::max<std::size_t>(operation.shapes.empty() ? options.shapes.size() : operation.shapes.size(), 1);
+  }
   if (versions == 1 && shapes == 1 && options.modes.size() == 1) return {};
   return invalid_argument(
       fmt::format("--profile marks one launch, but there are {} versions, {} shapes and {} modes; {}",
@@ -510,7 +603,8 @@ Status read_numbers(const RawOptions& raw, Options* options) {
 Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> kernels,
                      Options* options) {
   CLI::App app(
-      "Verifies and measures GEMM kernels for NVIDIA GPUs, Hopper above all:\nD[M,N] = A[M,K] * B[K,N].",
+      "Verifies and measures GEMM kernels for NVIDIA GPUs, Hopper above all:\nD[M,N] = A[M,K] * B[K,N], of "
+      "best with a fused epilogue, too.",
       "./matmul");
   RawOptions raw;
   declare(app, raw);
@@ -535,8 +629,10 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   HG_RETURN_IF_ERROR(read_device(app, raw, options));
   HG_RETURN_IF_ERROR(read_shapes(raw, &options->shapes));
   HG_RETURN_IF_ERROR(read_mode(raw.mode, &options->modes));
-  HG_RETURN_IF_ERROR(read_type(raw.type, &options->type));
+  HG_RETURN_IF_ERROR(read_type("--type", raw.type, &options->type));
   HG_RETURN_IF_ERROR(read_b_layout(raw.b_layout, &options->b_layout));
+  HG_RETURN_IF_ERROR(read_operation(raw, &options->operations.front()));
+  HG_RETURN_IF_ERROR(read_operation_suite(app, raw, options));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
   HG_RETURN_IF_ERROR(read_numbers(raw, options));
   options->profile = raw.profile;
@@ -547,7 +643,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   options->html_path = raw.html_path;
   options->config_path = raw.config_path;
   options->trace_path = raw.trace_path;
-  return {};
+  return check_tuned_operation(*options);
 }
 
 }  // namespace hopper_gemm

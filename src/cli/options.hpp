@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "benchmark/benchmark.hpp"
+#include "benchmark/operation.hpp"
 #include "hopper_gemm/data_type.hpp"
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
@@ -36,8 +37,10 @@ struct Options {
   Device device = Device::Any;
   std::vector<GemmShape> shapes;  ///< in the order given, each once; empty: the device's own
   std::vector<Mode> modes;
-  std::optional<DataType> type;    ///< of A, B and D; empty: each kernel's own
-  std::optional<Layout> b_layout;  ///< likewise
+  std::optional<DataType>
+      type;  ///< of A, B and, unless an operation has another, D; empty: each kernel's own
+  std::optional<Layout> b_layout;                     ///< likewise
+  std::vector<Operation> operations = {Operation{}};  ///< one at least; several of the suite epilogues
   DataKind data = DataKind::Normal;
   std::string data_name;
   bool data_given = false;

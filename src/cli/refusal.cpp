@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "benchmark/cutlass_baseline.hpp"
+#include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
 #include "matrix_lines.hpp"
 #include "quoted_text.hpp"
@@ -26,6 +27,11 @@ constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
 constexpr std::array<std::string_view, 2> kFamilies = {"wgmma", "mma"};
 constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
 
+bool same_operation(const GemmProblem& x, const GemmProblem& y) {
+  return x.output_type == y.output_type && x.beta == y.beta && x.bias == y.bias &&
+         x.activation == y.activation && x.batch_count == y.batch_count;
+}
+
 bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape) {
   problem.shape = shape;
   return kernel.can_implement(placeholder_args(problem)).ok();
@@ -34,6 +40,12 @@ bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape
 /// What to type instead of a problem that a kernel refuses.
 std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
   const auto [m, n, k] = problem.shape;
+  const GemmProblem product = with_operation(problem, {});
+  if (!same_operation(product, problem) && takes(kernel, product, problem.shape)) {
+    return "leave out --out, --bias, --activation, --beta and --batch, or the version; best computes them, "
+           "for bf16 "
+           "and fp16";
+  }
   const int below = k / kTmaAlignmentElems * kTmaAlignmentElems;
   const int lowest = std::max(below, kTmaAlignmentElems);
   if (below != k && takes(kernel, problem, {m, n, lowest})) {
@@ -53,7 +65,18 @@ std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
 }
 
 bool same_operands(const GemmProblem& x, const GemmProblem& y) {
-  return x.input_type == y.input_type && x.output_type == y.output_type && x.b_layout == y.b_layout;
+  return x.input_type == y.input_type && x.b_layout == y.b_layout && same_operation(x, y);
+}
+
+/// What `kernel` was asked for, one group for each operation.
+std::vector<KernelGroup> groups_of(const KernelInfo& kernel, const Options& options) {
+  std::vector<KernelGroup> groups;
+  for (const Operation& operation : options.operations) {
+    const GemmProblem problem =
+        with_operation(canonical_problem(kernel, {}, options.type, options.b_layout), operation);
+    groups.push_back({problem, {&kernel}, shapes_of(options, operation, problem.input_type)});
+  }
+  return groups;
 }
 
 }  // namespace
@@ -61,7 +84,7 @@ bool same_operands(const GemmProblem& x, const GemmProblem& y) {
 GemmArgs placeholder_args(const GemmProblem& problem) {
   alignas(256) static unsigned char aligned[1];
   const LeadingDimensions ld = make_leading_dimensions(problem);
-  GemmArgs args = args_of(problem, aligned, ld.a, aligned, ld.b, aligned, ld.d, aligned, ld.d);
+  GemmArgs args = args_of(problem, aligned, ld.a, aligned, ld.b, aligned, ld.d, aligned, ld.d, aligned);
   args.workspace = aligned;
   args.workspace_bytes = kWorkspaceBytes;
   return args;
@@ -127,7 +150,8 @@ Status cutlass_refusal(const GemmProblem& problem) {
           fmt::format("cutlass cannot run {}: {}", to_string(problem.shape), refusal.message())};
 }
 
-std::vector<GemmShape> shapes_or_default(const Options& options, DataType type) {
+std::vector<GemmShape> shapes_of(const Options& options, const Operation& operation, DataType type) {
+  if (!operation.shapes.empty()) return operation.shapes;
   if (!options.shapes.empty()) return options.shapes;
   return {type == DataType::Float32 ? kDefaultFp32Shape : kDefaultShape};
 }
@@ -135,12 +159,14 @@ std::vector<GemmShape> shapes_or_default(const Options& options, DataType type) 
 Status check_any_can_run(const Options& options) {
   Status first;
   for (const KernelInfo* kernel : options.kernels) {
-    GemmProblem problem = canonical_problem(*kernel, {}, options.type, options.b_layout);
-    for (const GemmShape& shape : shapes_or_default(options, problem.input_type)) {
-      problem.shape = shape;
-      Status refusal = kernel_refusal(*kernel, problem);
-      if (refusal.ok()) return {};
-      if (first.ok()) first = std::move(refusal);
+    for (const KernelGroup& group : groups_of(*kernel, options)) {
+      GemmProblem problem = group.problem;
+      for (const GemmShape& shape : group.shapes) {
+        problem.shape = shape;
+        Status refusal = kernel_refusal(*kernel, problem);
+        if (refusal.ok()) return {};
+        if (first.ok()) first = std::move(refusal);
+      }
     }
   }
   return first;
@@ -149,24 +175,25 @@ Status check_any_can_run(const Options& options) {
 std::vector<KernelGroup> group_kernels(const Options& options) {
   std::vector<KernelGroup> groups;
   for (const KernelInfo* kernel : options.kernels) {
-    const GemmProblem problem = canonical_problem(*kernel, {}, options.type, options.b_layout);
-    const auto known = std::find_if(groups.begin(), groups.end(), [&](const KernelGroup& group) {
-      return same_operands(group.problem, problem);
-    });
-    if (known == groups.end()) {
-      groups.push_back({problem, {kernel}});
-    } else {
-      known->kernels.push_back(kernel);
+    for (KernelGroup& group : groups_of(*kernel, options)) {
+      const auto known = std::find_if(groups.begin(), groups.end(), [&](const KernelGroup& candidate) {
+        return same_operands(candidate.problem, group.problem);
+      });
+      if (known == groups.end()) {
+        groups.push_back(std::move(group));
+      } else {
+        known->kernels.push_back(kernel);
+      }
     }
   }
   if (groups.empty()) {
     const DataType type = options.type.value_or(DataType::BFloat16);
     const Layout layout = type == DataType::Float32 ? Layout::RowMajor : Layout::ColumnMajor;
-    groups.push_back({{.shape = {},
-                       .input_type = type,
-                       .output_type = type,
-                       .b_layout = options.b_layout.value_or(layout)},
-                      {}});
+    for (const Operation& operation : options.operations) {
+      const GemmProblem product = {
+          .shape = {}, .input_type = type, .b_layout = options.b_layout.value_or(layout)};
+      groups.push_back({with_operation(product, operation), {}, shapes_of(options, operation, type)});
+    }
   }
   return groups;
 }

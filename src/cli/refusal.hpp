@@ -37,8 +37,8 @@ std::string finding_of(const Status& refusal);
 /// Ok, or why CUTLASS's configurations cannot take `problem`.
 Status cutlass_refusal(const GemmProblem& problem);
 
-/// The shapes that were asked for, or else the one that kernels for `type` are measured at.
-std::vector<GemmShape> shapes_or_default(const Options& options, DataType type);
+/// The shapes at which that operation was asked for, or else the one that kernels for `type` are measured at.
+std::vector<GemmShape> shapes_of(const Options& options, const Operation& operation, DataType type);
 
 /// Ok unless kernels were asked for of which none can run at any of the shapes; then why the first cannot.
 Status check_any_can_run(const Options& options);
@@ -47,6 +47,7 @@ Status check_any_can_run(const Options& options);
 struct KernelGroup {
   GemmProblem problem;  ///< without a shape
   std::vector<const KernelInfo*> kernels;
+  std::vector<GemmShape> shapes;  ///< at which they were asked for
 };
 
 /// The kernels that were asked for, in groups in the order of their first members. One without kernels where none

@@ -24,7 +24,7 @@ struct EmulationOptions {
   /// What the emulated GPU says that it is, which decides on its shared memory too; its instructions are all
   /// there anyway.
   EmulatedCapability compute_capability = {};
-  /// Of the CUDA context, not 0. Another number is another context, as after cudaDeviceReset().
+  /// The id of the CUDA context, not 0. A new number is a new context, as after cudaDeviceReset().
   std::uint64_t context = 1;
   /// The encoder of tensor maps refuses strides that the manual of cuTensorMapEncodeTiled does not allow and drivers
   /// take: each has to be a multiple of the one before it, and to span the dimension below.

@@ -23,7 +23,7 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, const s
 
 /// A function of the driver, or null where the emulator has none of that name.
 void* driver_function(const char* name);
-/// Of those the ones for tensor maps.
+/// The same, for tensor maps alone.
 void* tensor_map_function(const char* name);
 
 }  // namespace HG_EMULATOR_API

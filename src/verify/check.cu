@@ -3,16 +3,25 @@
 #include <cuda/std/cstdint>
 
 #include "hopper_gemm/host_device.hpp"
+#include "verify/activation.cuh"
 #include "verify/check.hpp"
 #include "verify/element.cuh"
 #include "verify/grid_stride.cuh"
 
 namespace hopper_gemm::check {
 
-HG_HOST_DEVICE inline bool element_ok(double value, double ref, DataType type, const CheckRule& rule) {
-  if (rule.kind == CheckRule::Kind::Exact) return value == round_to(type, ref);
+// Whether element i is what it should be.
+HG_HOST_DEVICE inline bool element_ok(double value, cuda::std::int64_t i, const CheckOperands& operands,
+                                      const CheckRule& rule) {
+  const Activation activation = operands.activation;
+  const DataType type = operands.type;
+  const double ref = operands.ref[i];
+  const double expected = reference_activation(activation, ref);
+  if (rule.kind == CheckRule::Kind::Exact) return value == round_to(type, expected);
   // A comparison with NaN is false, so NaN is never inside the bound.
-  return fabs(value - ref) <= unit_roundoff(type) * fabs(ref) + rule.slack;
+  return fabs(value - expected) <= unit_roundoff(type) * fabs(expected) +
+                                       largest_slope(activation) * rule.slack +
+                                       approximation_error(activation) * fabs(ref);
 }
 
 // The element that `ref[i]` is the reference of.
@@ -30,7 +39,7 @@ __global__ void check_kernel(CheckOperands operands, CheckRule rule, Counts* cou
   const cuda::std::int64_t size = operands.m * operands.n;
   for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const double value = value_at(operands, i);
-    if (element_ok(value, operands.ref[i], operands.type, rule)) continue;
+    if (element_ok(value, i, operands, rule)) continue;
     atomicAdd(&counts->wrong, 1ULL);
     if (isnan(value)) atomicAdd(&counts->nans, 1ULL);
     atomicMin(&counts->first_wrong_index, static_cast<unsigned long long>(i));
@@ -128,6 +137,7 @@ Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaSt
                  static_cast<std::size_t>(size_of(operands.type)), cudaMemcpyDeviceToHost));
   HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&result->first_wrong_reference, operands.ref + index, sizeof(double),
                                      cudaMemcpyDeviceToHost));
+  result->first_wrong_reference = reference_activation(operands.activation, result->first_wrong_reference);
   result->first_wrong_index = index;
   result->first_wrong_value = load_element(&element, operands.type, 0);
   return {};
@@ -137,11 +147,11 @@ CheckResult check_host(const CheckOperands& operands, const CheckRule& rule) {
   CheckResult result;
   for (std::int64_t i = 0; i < operands.m * operands.n; ++i) {
     const double value = value_at(operands, i);
-    if (element_ok(value, operands.ref[i], operands.type, rule)) continue;
+    if (element_ok(value, i, operands, rule)) continue;
     if (result.wrong == 0) {
       result.first_wrong_index = i;
       result.first_wrong_value = value;
-      result.first_wrong_reference = operands.ref[i];
+      result.first_wrong_reference = reference_activation(operands.activation, operands.ref[i]);
     }
     ++result.wrong;
     if (std::isnan(value)) ++result.nans;

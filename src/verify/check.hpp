@@ -3,6 +3,7 @@
 #include <cuda/std/cstdint>
 
 #include "hopper_gemm/data_type.hpp"
+#include "hopper_gemm/gemm_epilogue.hpp"
 
 #ifndef __CUDACC_RTC__
 #include <cuda_runtime_api.h>
@@ -19,20 +20,22 @@ struct CheckRule {
   enum class Kind {
     Exact,  ///< equal to the reference rounded to the element's type
     Bounded  ///< |element - ref| <= u |ref| + slack: one rounding to the element's type, whose unit roundoff is u
-             ///< (2^-8 for bf16), and `slack` for fp32 accumulation
+    ///< (2^-8 for bf16), and `slack` for fp32 accumulation; behind an activation, which may be approximated,
+    ///< both as approximation_error() and largest_slope() have it
   };
   Kind kind = Kind::Exact;
-  double slack = 0;
+  double slack = 0;  ///< before the activation
 };
 
 /// A matrix D and its fp64 reference.
 struct CheckOperands {
   const void* d;  // [m, n], rows ldd elements apart
   cuda::std::int64_t ldd;
-  const double* ref;  // [m, n], packed
+  const double* ref;  // [m, n], packed: before the activation
   cuda::std::int64_t m;
   cuda::std::int64_t n;
   DataType type = DataType::BFloat16;
+  Activation activation = Activation::None;
 };
 
 /// The 16-bit pattern, a NaN in bf16 and fp16 and, twice, in fp32, that poisons outputs before a kernel runs.

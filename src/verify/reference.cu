@@ -30,13 +30,16 @@ HG_HOST_DEVICE inline Operand b_of(const GemmArgs& args) {
   return {args.b, args.input_type, args.ldb, 1};
 }
 
-// alpha · sum + beta · C, where what is multiplied by zero is not looked at.
+// alpha · sum + beta · C + bias, where what is multiplied by zero is not looked at.
 HG_HOST_DEVICE inline double combine(const GemmArgs& args, double sum, cuda::std::int64_t row,
                                      cuda::std::int64_t col) {
   const bool has_product = args.alpha != 0 && args.shape.k != 0;
   double result = has_product ? static_cast<double>(args.alpha) * sum : 0;
   if (args.beta != 0) {
     result += static_cast<double>(args.beta) * load_element(args.c, args.output_type, row * args.ldc + col);
+  }
+  if (args.bias_kind != Bias::None) {
+    result += load_element(args.bias, args.output_type, args.bias_kind == Bias::PerRow ? row : col);
   }
   return result;
 }
@@ -115,12 +118,22 @@ Status reference_gemm_device(const GemmArgs& args, double* ref, cudaStream_t str
   const std::int64_t tiles = tiles_of(args.shape.m) * tiles_n;
   if (tiles == 0) return {};
   const dim3 grid(kTilesPerGridRow, static_cast<unsigned>((tiles + kTilesPerGridRow - 1) / kTilesPerGridRow));
-  reference_kernel<<<grid, kThreads1d * kThreads1d, 0, stream>>>(args, ref, tiles_n, tiles);
+  for (int batch = 0; batch < args.batch_count; ++batch) {
+    reference_kernel<<<grid, kThreads1d * kThreads1d, 0, stream>>>(args_of_batch(args, batch), ref, tiles_n,
+                                                                   tiles);
+    ref += std::int64_t{args.shape.m} * args.shape.n;
+  }
   return cuda_status(cudaGetLastError(), "launching the fp64 reference");
 }
 
 void reference_gemm_host(const GemmArgs& args, double* ref) {
   const auto [m, n, k] = args.shape;
+  if (args.batch_count > 1) {
+    for (int batch = 0; batch < args.batch_count; ++batch) {
+      reference_gemm_host(args_of_batch(args, batch), ref + batch * (std::int64_t{m} * n));
+    }
+    return;
+  }
   const std::int64_t num_k = args.alpha == 0 ? 0 : k;
   const auto unpack = [num_k](const Operand& operand, std::int64_t lines) {
     std::vector<double> values;

@@ -12,6 +12,7 @@
 #include "device_buffer.hpp"
 #include "matrix_lines.hpp"
 #include "registry.hpp"
+#include "verify/activation.cuh"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
@@ -45,21 +46,21 @@ struct Placements {
   Placement a;
   Placement b;
   Placement c;
+  Placement bias;
   Placement d;
 
   Placements(const GemmProblem& problem, const VerifyOptions& options)
       : a(place(lines_of_a(problem), 1, options)),
         b(place(lines_of_b(problem), 2, options)),
         c(place(lines_of_d(problem), 3, options)),
+        bias(place(line_of_bias(problem), 1, options)),
         d(place(lines_of_d(problem), 1, options)) {
     d.offset += kGuardRows * d.ld;
     d.elems += 2 * kGuardRows * d.ld;
   }
 };
 
-std::int64_t output_elems(const GemmProblem& problem) {
-  return std::int64_t{problem.shape.m} * problem.shape.n;
-}
+std::int64_t output_elems(const GemmProblem& problem) { return lines_of_d(problem).lines * problem.shape.n; }
 
 class Verification {
  public:
@@ -73,6 +74,7 @@ class Verification {
     HG_RETURN_IF_ERROR(a_.allocate(bytes_of(at_.a, problem_.input_type)));
     HG_RETURN_IF_ERROR(b_.allocate(bytes_of(at_.b, problem_.input_type)));
     HG_RETURN_IF_ERROR(c_.allocate(problem_.beta == 0 ? 0 : bytes_of(at_.c, problem_.output_type)));
+    HG_RETURN_IF_ERROR(bias_.allocate(bytes_of(at_.bias, problem_.output_type)));
     HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
     HG_RETURN_IF_ERROR(ref_.allocate(output_elems(problem_)));
     HG_RETURN_IF_ERROR(cublas_d_.allocate(ref_.size()));
@@ -91,11 +93,12 @@ class Verification {
     if (problem_.beta != 0) {
       HG_RETURN_IF_ERROR(fill(c_, at_.c, problem_.output_type, kind, integer_density(1), 2, true));
     }
-    rule_ = CheckRule{};
-    if (kind != DataKind::Integers) {
-      rule_.kind = CheckRule::Kind::Bounded;
-      HG_RETURN_IF_ERROR(find_slack());
+    if (problem_.bias != Bias::None) {
+      HG_RETURN_IF_ERROR(fill(bias_, at_.bias, problem_.output_type, kind, integer_density(1), 3, true));
     }
+    rule_ = CheckRule{};
+    if (kind != DataKind::Integers) HG_RETURN_IF_ERROR(find_slack());
+    if (kind != DataKind::Integers || !is_exact(problem_.activation)) rule_.kind = CheckRule::Kind::Bounded;
     HG_RETURN_IF_ERROR(reference_gemm_device(args_with_output(0), ref_.data(), kStream));
     return wait("the fp64 reference");
   }
@@ -123,9 +126,15 @@ class Verification {
         return {};
       }
     }
-    const auto [m, n, k] = problem_.shape;
+    const auto [lines, n] = lines_of_d(problem_);
     const GemmArgs args = args_with_output(0);
-    const CheckOperands operands = {args.d, args.ldd, ref_.data(), m, n, args.output_type};
+    const CheckOperands operands = {.d = args.d,
+                                    .ldd = args.ldd,
+                                    .ref = ref_.data(),
+                                    .m = lines,
+                                    .n = n,
+                                    .type = args.output_type,
+                                    .activation = problem_.activation};
     CheckResult result;
     HG_RETURN_IF_ERROR(check_device(operands, rule_, kStream, &result));
     if (!result.ok()) {
@@ -160,25 +169,28 @@ class Verification {
     const auto bytes = [&](std::int64_t elems) {
       return static_cast<std::size_t>(elems * size_of(args.output_type));
     };
-    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy2DAsync(args.d, bytes(args.ldd), args.c, bytes(args.ldc),
-                                              bytes(args.shape.n), static_cast<std::size_t>(args.shape.m),
-                                              cudaMemcpyDeviceToDevice, kStream));
+    HG_RETURN_IF_CUDA_ERROR(cudaMemcpy2DAsync(
+        args.d, bytes(args.ldd), args.c, bytes(args.ldc), bytes(args.shape.n),
+        static_cast<std::size_t>(lines_of_d(problem_).lines), cudaMemcpyDeviceToDevice, kStream));
     return {};
   }
 
   GuardedOutput output(int run) const {
     const DeviceBuffer<std::uint16_t>& d = d_[static_cast<std::size_t>(run)];
     const std::int64_t units = size_of(problem_.output_type) / kUnitBytes;
-    return {d.data(),        d.size(), at_.d.offset * units, problem_.shape.m, problem_.shape.n * units,
-            at_.d.ld * units};
+    return {
+        d.data(),        d.size(), at_.d.offset * units, lines_of_d(problem_).lines, problem_.shape.n * units,
+        at_.d.ld * units};
   }
 
   GemmArgs args_with_output(int run) const {
     const GuardedOutput d = output(run);
     const bool has_c = problem_.beta != 0;
-    GemmArgs args = args_of(problem_, first_of(a_, at_.a, problem_.input_type), at_.a.ld,
-                            first_of(b_, at_.b, problem_.input_type), at_.b.ld, d.allocation + d.offset,
-                            at_.d.ld, has_c ? first_of(c_, at_.c, problem_.output_type) : nullptr, at_.c.ld);
+    GemmArgs args =
+        args_of(problem_, first_of(a_, at_.a, problem_.input_type), at_.a.ld,
+                first_of(b_, at_.b, problem_.input_type), at_.b.ld, d.allocation + d.offset, at_.d.ld,
+                has_c ? first_of(c_, at_.c, problem_.output_type) : nullptr, at_.c.ld,
+                problem_.bias != Bias::None ? first_of(bias_, at_.bias, problem_.output_type) : nullptr);
     args.workspace = workspace_.data();
     args.workspace_bytes = workspace_.size_bytes();
     return args;
@@ -204,6 +216,7 @@ class Verification {
       GemmArgs product = args_with_output(0);
       product.alpha = 1;
       product.beta = 0;
+      product.bias_kind = Bias::None;
       HG_RETURN_IF_ERROR(reference_gemm_device(product, ref_.data(), kStream));
       HG_RETURN_IF_ERROR(wait("the fp64 reference"));
       HG_RETURN_IF_ERROR(
@@ -217,12 +230,13 @@ class Verification {
       error = std::max(error, credible_roundings * kFp32Rounding * largest);
       if (!(error <= largest_credible)) error = largest_credible;
     }
-    constexpr double kLargestNormal = 8;  // of C's elements, with room
+    constexpr double kLargestNormal = 8;  // of an element of C or the bias, with room
     const double alpha = std::fabs(static_cast<double>(problem_.alpha));
     const double beta = std::fabs(static_cast<double>(problem_.beta));
     rule_.slack = 2 * alpha * error;
-    if (problem_.alpha != 1 || problem_.beta != 0) {
-      rule_.slack += 2 * kFp32Rounding * (alpha * largest + beta * kLargestNormal);
+    const double bias = problem_.bias == Bias::None ? 0 : 1;
+    if (problem_.alpha != 1 || problem_.beta != 0 || bias != 0) {
+      rule_.slack += 2 * kFp32Rounding * (alpha * largest + (beta + bias) * kLargestNormal);
     }
     return {};
   }
@@ -234,6 +248,7 @@ class Verification {
   DeviceBuffer<std::byte> a_;
   DeviceBuffer<std::byte> b_;
   DeviceBuffer<std::byte> c_;
+  DeviceBuffer<std::byte> bias_;
   DeviceBuffer<std::byte> workspace_;
   DeviceBuffer<double> ref_;
   DeviceBuffer<float> cublas_d_;
@@ -272,8 +287,9 @@ std::int64_t verify_required_bytes(const GemmProblem& problem) {
   const Placements at(problem, {});
   const std::int64_t inputs = (at.a.elems + at.b.elems) * size_of(problem.input_type);
   const std::int64_t c = problem.beta == 0 ? 0 : at.c.elems * size_of(problem.output_type);
+  const std::int64_t bias = at.bias.elems * size_of(problem.output_type);
   const std::int64_t outputs = kNumRuns * at.d.elems * size_of(problem.output_type);
-  return inputs + c + outputs + std::int64_t{kWorkspaceBytes} +
+  return inputs + c + bias + outputs + std::int64_t{kWorkspaceBytes} +
          output_elems(problem) * std::int64_t{sizeof(double) + sizeof(float)};
 }
 

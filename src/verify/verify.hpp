@@ -46,10 +46,11 @@ std::int64_t verify_required_bytes(const GemmProblem& problem);
 
 /// Holds every target against the fp64 result of `problem`, one report per target.
 ///
-/// 1. Sparse integers whose results are exact: every element must have exactly the right value, rounded once.
+/// 1. Sparse integers whose sums are exact: every element must have exactly the right value, rounded once, unless the
+///    activation is one that may be approximated.
 /// 2. N(0, 1) data: every element within one rounding to its type plus twice the worst error that cuBLAS makes with
 ///    fp32 output on the same operands. That error counts as no more than fp32 accumulation explains.
-/// In both, all operands have padded lines, the padding of A, B and C is NaN, and so is all of an operand that is
+/// In both, all operands have padded lines, the padding of A, B, C and the bias is NaN, and so is all of an operand that is
 /// multiplied by zero; D is poisoned with NaN, everything around its elements is guarded, and two runs must agree
 /// in every bit.
 ///

@@ -631,7 +631,7 @@ struct alignas(1024) GroupTiles {
   uint32_t b[64 * 32];
 };
 
-// Of each warp.
+// When a warp passed three points, in cycles of its SM.
 struct GroupLog {
   uint64_t began, went_on, waited;
 };

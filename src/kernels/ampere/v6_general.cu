@@ -127,6 +127,7 @@ std::optional<Choice> choose(const GemmArgs& args, int sm_count, int max_shared_
 
 Status can_implement(const GemmArgs& args) {
   HG_RETURN_IF_ERROR(check_gemm(args));
+  HG_RETURN_IF_ERROR(check_ladder_operation(args));
   if (args.input_type == DataType::Float32) {
     return unsupported("the Ampere ladder multiplies bf16 or fp16, not fp32");
   }

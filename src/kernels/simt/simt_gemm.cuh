@@ -117,6 +117,7 @@ __device__ __forceinline__ void load_vector(const float* source, float* fragment
 /// launch takes; M, N or K which, rounded up to whole tiles, is 2^31 or more.
 inline Status check_simt_gemm(const GemmArgs& args, int block_m, int block_n, int block_k) {
   HG_RETURN_IF_ERROR(check_gemm(args));
+  HG_RETURN_IF_ERROR(check_ladder_operation(args));
   if (args.input_type != DataType::Float32 || args.output_type != DataType::Float32) {
     return unsupported(std::string("the simt ladder multiplies fp32 to fp32, not ") +
                        to_string(args.input_type) + " to " + to_string(args.output_type));

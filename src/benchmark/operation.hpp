@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hopper_gemm/gemm_args.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm {
+
+/// What is asked for beside the product of A and B: D = activation(A·B + beta · C + bias), in so many batches.
+struct Operation {
+  std::optional<DataType> output_type = {};  ///< empty: the inputs'
+  Bias bias = Bias::None;
+  Activation activation = Activation::None;
+  float beta = 0;
+  int batch_count = 1;
+  std::vector<GemmShape> shapes = {};  ///< where alone it is asked for; empty: wherever anything is
+
+  friend bool operator==(const Operation&, const Operation&) = default;
+};
+
+/// "none", "row", "column": as command lines and files spell it.
+std::string_view to_string(Bias bias);
+/// "none", "relu", "gelu", "gelu_tanh", "silu": the same.
+std::string_view to_string(Activation activation);
+/// The kind of bias, or the activation, of that name; none: there is none.
+std::optional<Bias> bias_of_name(std::string_view name);
+std::optional<Activation> activation_of_name(std::string_view name);
+
+/// The problem with that operation in the place of its own.
+GemmProblem with_operation(GemmProblem problem, const Operation& operation);
+
+/// Whether D = A·B, in whatever type and however many batches.
+bool is_product_alone(const GemmProblem& problem);
+
+/// "D = relu(A·B + beta · C + bias of each column), beta 1, bf16 to fp32, 64 batches".
+std::string operation_text(const GemmProblem& problem);
+
+}  // namespace hopper_gemm
