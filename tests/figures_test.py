@@ -248,7 +248,8 @@ class FiguresTest(unittest.TestCase):
         for mean in self.means_of_suites():
             library.add("%", mean)
         known = {"": hopper, "How to read the profiles": hopper, "The ampere ladder": self.of_ladder(profile.AMPERE),
-                 "The library": library, "Off the tile grid": self.of_files("ragged.csv")}
+                 "The library": library, "Off the tile grid": self.of_files("ragged.csv"),
+                 "Fused operations": self.of_files("epilogues.csv"), "Batches": self.of_files("batches.csv")}
         text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))
         sections = {section.partition("\n")[0] if i else "": section
                     for i, section in enumerate(re.split("^## ", text, flags=re.MULTILINE))}
@@ -259,13 +260,43 @@ class FiguresTest(unittest.TestCase):
                 section = re.sub(r"driver [\d.]+|CUTLASS [\d.]+x?|(?:ampere|simt)\.\d+", "", section)
                 self.assertEqual(unknown_figures(section, known[title], CITED | PRINTED, plain=True), [])
 
-    def table(self, title):
-        """The cells of the first table of that section of profiles/h200/README.md, below its head."""
-        text = (RECORDS / "README.md").read_text(encoding="utf-8")
+    def table(self, title, folder=RECORDS):
+        """The cells of the tables of that section of the folder's README.md: the first head, and all other rows."""
+        text = (folder / "README.md").read_text(encoding="utf-8")
         section = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
         lines = re.findall(r"^\| (.*) \|$", section, re.MULTILINE)
         rows = [[cell.strip() for cell in re.split(r" ?\| ?", line)] for line in lines]
         return rows[0], rows[2:]
+
+    @staticmethod
+    def percents_of_best(path):
+        """{(operation, batches, shape): the library's speed in percent of cuBLAS's}, all of which was verified."""
+        rows = [row for row in read_rows(path) if row["version"] == "best" and row["verified"] == "yes"]
+        return {((row["out"], row["bias"], row["activation"], row["beta"]), row["batch"],
+                 f"{row['m']}x{row['n']}x{row['k']}"): float(row["percent_of_cublas"]) for row in rows}
+
+    def test_tables_of_operations(self):
+        operations = {"A·B": ("bf16", "none", "none", "0.0"), "bias": ("bf16", "column", "none", "0.0"),
+                      "bias, ReLU": ("bf16", "column", "relu", "0.0"),
+                      "bias, GELU": ("bf16", "column", "gelu_tanh", "0.0"), "C": ("bf16", "none", "none", "1.0"),
+                      "fp32 output": ("fp32", "none", "none", "0.0")}
+        for folder in (RECORDS, RECORDS.parent / "h100"):
+            with self.subTest(folder.name, file="epilogues.csv"):
+                percents = self.percents_of_best(folder / "epilogues.csv")
+                head, (*rows, means) = self.table("Fused operations", folder)
+                self.assertEqual(head, ["shape", *operations])
+                wanted = {shape: [percents[operation, "1", shape] for operation in operations.values()]
+                          for _, _, shape in percents}
+                self.assertEqual({shape: cells for shape, *cells in rows},
+                                 {shape: [f"{percent:.1f}" for percent in line] for shape, line in wanted.items()})
+                self.assertEqual(means, ["geometric mean", *(f"{statistics.geometric_mean(column):.1f}"
+                                                             for column in zip(*wanted.values()))])
+            with self.subTest(folder.name, file="batches.csv"):
+                percents = self.percents_of_best(folder / "batches.csv")
+                _, (*rows, mean) = self.table("Batches", folder)
+                self.assertEqual({(batches, shape): percent for batches, shape, percent in rows},
+                                 {(batches, shape): f"{percent:.1f}" for (_, batches, shape), percent in percents.items()})
+                self.assertEqual(mean, ["geometric mean", "", f"{statistics.geometric_mean(percents.values()):.1f}"])
 
     def test_table_of_the_library(self):
         _, rows = self.table("The library")

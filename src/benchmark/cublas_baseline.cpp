@@ -54,6 +54,14 @@ struct MatrixLayouts {
   }
 };
 
+template <typename T>
+Status set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
+                     const T& value) {
+  return cublas_status(
+      cublasLtMatmulDescSetAttribute(operation, attribute, static_cast<const void*>(&value), sizeof value),
+      "cublasLtMatmulDescSetAttribute");
+}
+
 /// cublasLt's name for what is fused, if it has one: its columns are our rows, and its GELU is that of tanh.
 std::optional<cublasLtEpilogue_t> epilogue_of(const GemmArgs& args) {
   if (args.bias_kind == Bias::PerRow) return {};
@@ -88,8 +96,7 @@ CublasLtCandidates::~CublasLtCandidates() {
 
 Status CublasLtCandidates::create_handles(const GemmArgs& args, cublasLtEpilogue_t epilogue) {
   const auto set = [this](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    return cublas_status(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value),
-                         "cublasLtMatmulDescSetAttribute");
+    return set_attribute(operation_, attribute, value);
   };
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtCreate(&handle_));
   HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
@@ -132,8 +139,7 @@ Status CublasLtCandidates::launch(std::size_t index, const GemmArgs& args, cudaS
   MatrixLayouts layouts{};
   HG_RETURN_IF_ERROR(layouts.init(args));
   if (args.bias_kind != Bias::None) {
-    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                             &args.bias, sizeof args.bias));
+    HG_RETURN_IF_ERROR(set_attribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias));
   }
   const void* const c = args.beta == 0 ? args.d : args.c;
   return cublas_status(

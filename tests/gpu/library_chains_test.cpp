@@ -222,8 +222,8 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Bool()),
     name_of);
 
-/// Two consumers, a split of K in a cluster and through the workspace, the transposed product of few rows (swap-AB),
-/// mma.sync, and all of them in turn.
+/// The cooperative schedule, split-K in a cluster and through the workspace, swap-AB for a small M, mma.sync, and all of
+/// them in turn.
 std::vector<Link> links_by(Carrier carrier) {
   const std::vector<std::string> large = {"wgmma_128x256_s4_c2x1", "wgmma_64x128_s8_c1x1_k4",
                                           "wgmma_64x128_s8_c1x1_k8x2", "mma"};

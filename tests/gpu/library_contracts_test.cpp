@@ -233,7 +233,7 @@ Status create_plan(const LibraryProblem& problem, GemmPlan* plan) {
   return plan->create(library_gemm.descriptor({}));
 }
 
-/// Tiles of two widths with a GPU's placement of clusters, a general kernel, and few rows.
+/// A mixed tile N, which asks where clusters run, a general epilogue, and a small M.
 const std::array<LibraryProblem, 3> kProblemsOfContexts = {
     LibraryProblem{.shape = {2048, 1536, 512}},
     LibraryProblem{.shape = {300, 264, 520}, .bias = Bias::PerColumn, .beta = -2},
