@@ -8,10 +8,10 @@
 
 namespace hopper_gemm::library::wgmma {
 
-#define HG_INSTANTIATE(tile, kind)                                          \
-  template __global__ void gemm_kernel<Config<tile, EpilogueKind::kind>>(   \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
-      const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
+#define HG_INSTANTIATE(tile, kind)                                               \
+  template __global__ void gemm_kernel<Config<tile, wgmma::EpilogueKind::kind>>( \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap,      \
+      const __grid_constant__ TensorMap, const __grid_constant__ Params,         \
       const __grid_constant__ ClusterPositions)
 
 HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), Plain);
@@ -27,10 +27,10 @@ HG_INSTANTIATE((Tile{64, 176, 7, 2, 2, 1}), Plain);
 
 namespace hopper_gemm::library {
 
-#define HG_INSTANTIATE(config, ...)                                                                          \
+#define HG_INSTANTIATE(params, ...)                                                                          \
   template __global__ void __VA_ARGS__(const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
                                        const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
-                                       const __grid_constant__ TwoWidthParams<config>,                       \
+                                       const __grid_constant__ params,                                       \
                                        const __grid_constant__ ClusterPositions)
 
 // The one whose last piece of a row begins in the one before, and the one of whole spans.
@@ -40,12 +40,20 @@ using PingpongSpans = pingpong::Config<wgmma::Tile{128, 192, 5, 1, 2, 2}>;
 constexpr auto kK = ptx::Major::K;
 constexpr auto kMn = ptx::Major::MN;
 
-HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kK, kK>>);
-HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __half, kK, kMn>>);
-HG_INSTANTIATE(wide::Config, wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kMn, kMn>>);
-HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>>);
-HG_INSTANTIATE(Pingpong, pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>>);
-HG_INSTANTIATE(PingpongSpans, pingpong::gemm_kernel<PingpongSpans, Operands<PingpongSpans, __half, kK, kMn>>);
+HG_INSTANTIATE(TwoWidthParams<wide::Config>,
+               wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kK, kK>>);
+HG_INSTANTIATE(TwoWidthParams<wide::Config>, wide::gemm_kernel<Operands<wide::Config, __half, kK, kMn>>);
+HG_INSTANTIATE(TwoWidthParams<wide::Config>,
+               wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kMn, kMn>>);
+HG_INSTANTIATE(
+    pingpong::Params<Pingpong>,
+    pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>, wgmma::EpilogueKind::General>);
+HG_INSTANTIATE(
+    pingpong::Params<Pingpong>,
+    pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>, wgmma::EpilogueKind::Plain>);
+HG_INSTANTIATE(pingpong::Params<PingpongSpans>,
+               pingpong::gemm_kernel<PingpongSpans, Operands<PingpongSpans, __half, kK, kMn>,
+                                     wgmma::EpilogueKind::Plain>);
 
 #undef HG_INSTANTIATE
 

@@ -72,14 +72,14 @@ __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloa
   }
 }
 
-/// Rounds a fragment of kColumns columns, 32 or 64, of a warp's 16 rows of the accumulator to T, of 16 bits,
+/// Rounds a fragment of kColumns columns, a multiple of 16, of a warp's 16 rows of the accumulator to T, of 16 bits,
 /// and stores it to shared memory, [16, 64] with the 128-byte swizzle, from column first_column on, by
 /// stmatrix: no bank conflicts. fragment: the kColumns / 2 accumulator registers of the first of these
 /// columns on. staging: 1024-byte aligned. Threads: the whole warp, converged.
 template <typename T, int kColumns>
 __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, ptx::SmemAddr staging,
                                                         int first_column, int lane) {
-  static_assert(sizeof(T) == 2 && (kColumns == 32 || kColumns == 64), "the swizzle spans 128 bytes");
+  static_assert(sizeof(T) == 2 && kColumns % 16 == 0 && kColumns <= 64, "the swizzle spans 128 bytes");
   constexpr int kRowBytes = 128;
   // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
   // columns, 2 and 3 those of the next eight.

@@ -316,19 +316,26 @@ __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4
   }
 }
 
-/// Stores a warp's fragment of 32 columns as fp32 to `staging`, [16, 32] with the 128-byte swizzle. staging: 1024-byte
-/// aligned. Threads: the whole warp.
-__device__ __forceinline__ void stage_fp32(const float (&values)[16], unsigned char* staging, int lane) {
+/// Where stage_fp32() puts an element.
+__device__ __forceinline__ float* staged_fp32(unsigned char* staging, int row, int column) {
+  constexpr int kRowBytes = 128;
+  constexpr int kChunkElems = 4;
+  const int chunk = column / kChunkElems ^ row % 8;
+  return reinterpret_cast<float*>(staging + row * kRowBytes) + chunk * kChunkElems + column % kChunkElems;
+}
+
+/// Stores a warp's fragment as fp32 to `staging`, [16, 32] with the 128-byte swizzle, from column first_column on.
+/// staging: 1024-byte aligned. Threads: the whole warp.
+template <int kCount>
+__device__ __forceinline__ void stage_fp32(const float (&values)[kCount], unsigned char* staging,
+                                           int first_column, int lane) {
 #pragma unroll
-  for (int group = 0; group < 4; ++group) {
+  for (int group = 0; group < kCount / 4; ++group) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      constexpr int kRowBytes = 128;
-      const int row = lane / 4 + half * 8;
-      const int chunk = group * 2 + lane % 4 / 2;
-      const int byte = row * kRowBytes + (chunk ^ row % 8) * 16 + lane % 2 * 8;
+      float* const pair = staged_fp32(staging, lane / 4 + half * 8, first_column + group * 8 + lane % 4 * 2);
       const int i = group * 4 + half * 2;
-      *reinterpret_cast<float2*>(staging + byte) = float2{values[i], values[i + 1]};
+      *reinterpret_cast<float2*>(pair) = float2{values[i], values[i + 1]};
     }
   }
 }

@@ -13,9 +13,11 @@ namespace {
 
 template <typename Config>
 struct Kernels {
-  template <typename Operands>
+  static constexpr bool kHasGeneral = has_general_epilogue(Config::kTile);
+
+  template <typename Operands, wgmma::EpilogueKind kEpilogueKind>
   static auto of() {
-    return pingpong::gemm_kernel<Config, Operands>;
+    return pingpong::gemm_kernel<Config, Operands, kEpilogueKind>;
   }
 
   static Status load() { return {}; }
@@ -31,7 +33,8 @@ struct Kernels {
 template <wgmma::Tile kTile>
 constexpr TwoWidthKernel kernel_of() {
   using Config = pingpong::Config<kTile>;
-  return TwoWidthLauncher<Config, pingpong::SharedStorage<Config>, Kernels<Config>>::kKernel;
+  return TwoWidthLauncher<Config, pingpong::SharedStorage<Config>, pingpong::Params<Config>,
+                          Kernels<Config>>::kKernel;
 }
 
 }  // namespace

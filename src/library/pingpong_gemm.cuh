@@ -2,8 +2,8 @@
 // KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the
 // other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
 // half as large as the wide kernel's, takes at least 43 % more bytes for a product, and so loses where K is
-// long. It computes what the wide kernel computes: D = alpha · A·B of one 16-bit type, rows of D of whole
-// 16-byte chunks.
+// long. It is compiled for plain epilogues, and for general ones (subtile_epilogue.cuh) where the accumulators leave
+// registers for them.
 
 #pragma once
 
@@ -19,10 +19,13 @@
 
 #include "hopper_gemm/cluster_positions.hpp"
 #include "hopper_gemm/device_common.cuh"
+#include "hopper_gemm/fragment_epilogue.cuh"
 #include "hopper_gemm/pipeline.cuh"
 #include "hopper_gemm/smem_descriptor.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
 #include "hopper_gemm/tile_scheduler.hpp"
+#include "library/epilogue_params.hpp"
+#include "library/subtile_epilogue.cuh"
 #include "library/two_width_gemm.cuh"
 #include "library/wgmma_tile.hpp"
 
@@ -47,6 +50,12 @@ struct alignas(1024) SharedStorage {
   typename Config::Pipeline pipeline;
 };
 
+/// What of a launch is no tensor map.
+template <typename Config>
+struct Params : TwoWidthParams<Config> {
+  EpilogueParams epilogue;
+};
+
 /// The named barrier that says that it is a consumer's turn to multiply.
 __device__ __forceinline__ cuda::std::uint32_t turn_barrier(int consumer) {
   constexpr cuda::std::uint32_t kFirstTurnBarrier = 1;
@@ -62,25 +71,30 @@ __device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& st
 }
 
 /// A consumer warp, and what it needs for its tiles.
-template <typename Config, typename Operands>
+template <typename Config, typename Operands, wgmma::EpilogueKind kEpilogueKind>
 struct Consumer {
   using T = typename Operands::T;
 
   SharedStorage<Config>& smem;
   const TensorMap* tensor_map_d;
-  float alpha;
+  const EpilogueParams& epilogue;
   int num_k_blocks;
   int number;  // of the warpgroup
   int thread;  // of the warpgroup
-  int warp;    // of the CTA
-  int lane;
+
+  // Computed where they are used: the accumulators leave no registers for them.
+  __device__ __forceinline__ int lane() const { return thread % kWarpThreads; }
+  __device__ __forceinline__ int warp() const { return thread / kWarpThreads; }
+  __device__ __forceinline__ unsigned char* staging() const {
+    return smem.d[number * Config::kWarpgroupWarps + warp()];
+  }
 
   /// Computes and stores a tile of kBlockN columns. accum: anything, as it is left. is_first: there is no turn to wait
-  /// for; is_last: nor another consumer that waits for its turn.
+  /// for; is_last: nor another consumer that waits for its turn. tile: its first row and column.
   template <int kBlockN>
   __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
                                                typename Config::Pipeline::State& state, bool is_first,
-                                               bool is_last, int first_row, int first_column) const {
+                                               bool is_last, FragmentCorner tile) const {
     using namespace ptx;
     const cuda::std::uint64_t first_desc_a = Operands::make_desc(Operands::kMajorA, smem_addr(smem.a[0]));
     const cuda::std::uint64_t first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0]));
@@ -88,6 +102,12 @@ struct Consumer {
       return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
     };
     typename Config::Pipeline& pipeline = smem.pipeline;
+
+    constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
+    const FragmentCorner corner = {tile.batch, tile.row + warp() * Config::kStoreM, tile.column};
+    if constexpr (!kIsPlain) {
+      if (epilogue.operations.bias_kind == Bias::PerColumn) prefetch_bias(epilogue, corner, kBlockN, lane());
+    }
 
     // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
     if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
@@ -124,30 +144,33 @@ struct Consumer {
     for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
     pipeline.consumer_release(previous, thread);
 
-    const int row = first_row + warp % Config::kWarpgroupWarps * Config::kStoreM;
+    if constexpr (kIsPlain) {
 #pragma unroll
-    for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+      for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll
-      for (int begin = 0; begin < kBlockN; begin += Config::kStoreN) {
-        // The last piece ends with the tile: of what it shares with the one before, both store the same.
-        constexpr int kLastColumn = kBlockN - Config::kStoreN;
-        const int column = begin < kLastColumn ? begin : kLastColumn;
-        store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
-            accum[i] + column / 2, alpha, smem_addr(smem.d[warp]), tensor_map_d, row + i * Config::kWgmmaM,
-            first_column + column, lane);
+        for (int begin = 0; begin < kBlockN; begin += Config::kStoreN) {
+          // The last piece ends with the tile: of what it shares with the one before, both store the same.
+          constexpr int kLastColumn = kBlockN - Config::kStoreN;
+          const int column = begin < kLastColumn ? begin : kLastColumn;
+          store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
+              accum[i] + column / 2, epilogue.operations.alpha, smem_addr(staging()), tensor_map_d,
+              corner.row + i * Config::kWgmmaM, corner.column + column, lane());
+        }
       }
+    } else {
+      StoreQueue<Config::kStoreBuffers> stores(staging(), kStagingBytes, tensor_map_d, lane());
+      store_subtiles<kBlockN>(accum, stores, epilogue, corner, lane());
     }
   }
 };
 
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
-template <typename Config, typename Operands>
+template <typename Config, typename Operands, wgmma::EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_b_narrow,
-                const __grid_constant__ TensorMap tensor_map_d,
-                const __grid_constant__ TwoWidthParams<Config> params,
+                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params<Config> params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
@@ -191,35 +214,32 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
-    const int lane = thread % kWarpThreads;
-    const Consumer<Config, Operands> self = {.smem = smem,
-                                             .tensor_map_d = &tensor_map_d,
-                                             .alpha = params.alpha,
-                                             .num_k_blocks = params.num_k_blocks,
-                                             .number = consumer,
-                                             .thread = thread % kWarpgroupThreads,
-                                             .warp = thread / kWarpThreads,
-                                             .lane = lane};
+    const Consumer<Config, Operands, kEpilogueKind> self = {.smem = smem,
+                                                            .tensor_map_d = &tensor_map_d,
+                                                            .epilogue = params.epilogue,
+                                                            .num_k_blocks = params.num_k_blocks,
+                                                            .number = consumer,
+                                                            .thread = thread % kWarpgroupThreads};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     if (consumer == 1) skip_stages<Config>(state, params.num_k_blocks);
     for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
          index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
       const TileCoord cluster_tile = tiles.at(index);
-      const int first_row = cluster_tile.m * Config::BLOCK_M;
       const int block_n = tiles.block_n(index);
-      const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
+      const FragmentCorner tile = {.batch = 0,
+                                   .row = cluster_tile.m * Config::BLOCK_M,
+                                   .column = tiles.first_column(cluster_tile, cta_rank, block_n)};
       const bool is_first = index == first_index;
       const bool is_last = index + num_clusters >= tiles.count();
       if (block_n == Config::WIDE_N) {
-        self.template compute_tile<Config::WIDE_N>(accum, state, is_first, is_last, first_row, first_column);
+        self.template compute_tile<Config::WIDE_N>(accum, state, is_first, is_last, tile);
       } else {
-        self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, first_row,
-                                                     first_column);
+        self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, tile);
       }
       skip_stages<Config>(state, params.num_k_blocks);
     }
     // Shared memory must outlive the copies that read it.
-    if (lane == 0) cp_async_bulk_wait_group_read<0>();
+    if (self.lane() == 0) cp_async_bulk_wait_group_read<0>();
   }
 }
 

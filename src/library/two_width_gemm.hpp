@@ -13,12 +13,12 @@
 #include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 #include "hopper_gemm/tensor_map_type.hpp"
+#include "library/epilogue_params.hpp"
 #include "library/kernel_args.hpp"
 #include "library/two_width_tiles.hpp"
 #include "library/wgmma_tile.hpp"
 
-// The kernels with tiles of two widths, so that waves of them are full: D = alpha · A·B with fp32 accumulation, all of
-// one 16-bit type. sm_90. What else is asked of their configurations is computed by others.
+// The kernels with tiles of two widths, so that waves of them are full. sm_90.
 
 namespace hopper_gemm::library {
 
@@ -32,6 +32,13 @@ inline constexpr std::array kPingpongTiles = {
 
 constexpr bool is_pingpong(const wgmma::Tile& tile) {
   return std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile) != kPingpongTiles.end();
+}
+
+/// Whether the kernel of such a tile adds a bias, applies an activation and has any output type. The accumulators of the
+/// others leave no registers for more than alpha · A·B.
+constexpr bool has_general_epilogue(const wgmma::Tile& tile) {
+  constexpr int kMostColumns = 176;
+  return is_pingpong(tile) && tile.block_n <= kMostColumns;
 }
 
 /// K blocks that a tile of these kernels is multiplied by: the wide kernel's at least by those of both ends,
@@ -77,6 +84,15 @@ struct TwoWidthMaps {
   TensorMap d;
 };
 
+/// What of a launch is no tensor map.
+struct TwoWidthLaunch {
+  TwoWidthInputs inputs;
+  wgmma::EpilogueKind epilogue_kind;
+  const EpilogueParams& epilogue;
+  const ColumnSplit& columns;  ///< by split_columns() for the kernel's tiles
+  const ClusterPositions& positions;
+};
+
 /// One of these kernels.
 struct TwoWidthKernel {
   TwoWidthBoxes boxes;
@@ -84,10 +100,8 @@ struct TwoWidthKernel {
   Status (*load)(const TwoWidthInputs& inputs);
   /// How many clusters the current GPU runs at a time. Unsupported where not even one fits.
   Status (*active_clusters)(int* clusters);
-  /// Enqueues the product. columns: by split_columns() for the kernel's tiles.
-  Status (*launch)(const TwoWidthMaps& maps, const TwoWidthInputs& inputs, GemmShape shape,
-                   const ColumnSplit& columns, float alpha, const ClusterPositions& positions,
-                   cudaStream_t stream);
+  /// Enqueues the product.
+  Status (*launch)(const TwoWidthMaps& maps, const TwoWidthLaunch& product, cudaStream_t stream);
 };
 
 extern const TwoWidthKernel kWideKernel;

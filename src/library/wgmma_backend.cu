@@ -387,6 +387,14 @@ class PreparedSkinny final : public PreparedGemm {
   TensorMap tensor_map_b_{};
 };
 
+/// Whether pairs of the bias, from even elements on, are aligned to their size.
+bool has_aligned_bias(const GemmEpilogue& epilogue) {
+  const auto pair_bytes = 2 * static_cast<std::uintptr_t>(size_of(epilogue.bias_type));
+  return epilogue.bias_kind == Bias::None ||
+         (reinterpret_cast<std::uintptr_t>(epilogue.bias) % pair_bytes == 0 &&
+          epilogue.bias_batch_stride % 2 == 0);
+}
+
 TwoWidthInputs inputs_of(const KernelArgs& args) { return {args.input_type, args.a.major, args.b.major}; }
 
 /// A kernel with tiles of two widths, where is_for_kernel_of() is true.
@@ -399,6 +407,7 @@ class PreparedTwoWidths final : public PreparedGemm {
         rest_(std::move(rest)),
         config_(name_of(choice)),
         reason_(std::move(reason)),
+        is_plain_(is_plain(problem) && problem.args.epilogue.output_type == problem.args.input_type),
         columns_(split_columns(problem.args.shape, *two_widths_of(choice.tile),
                                k_blocks_of_two_widths(choice.tile, problem.args.shape.k),
                                std::min(active_clusters(device, choice), ClusterPositions::kMaxClusters))),
@@ -411,19 +420,30 @@ class PreparedTwoWidths final : public PreparedGemm {
     HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, boxes.a_rows, 1, &maps_.a));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, boxes.b_rows, 1, &maps_.b));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, boxes.b_narrow_rows, 1, &maps_.b_narrow));
-    return encode("D", tensor_map_type(args.input_type), {n, m, 1}, args.epilogue.ldd, 0,
-                  {boxes.d_columns, boxes.d_rows, 1}, &maps_.d);
+    const GemmEpilogue& epilogue = args.epilogue;
+    constexpr int kWordBytes = 2;
+    const int box_n = boxes.d_columns * kWordBytes / size_of(epilogue.output_type);
+    return encode("D", tensor_map_type(epilogue.output_type), {n, m, 1}, epilogue.ldd, 0,
+                  {box_n, boxes.d_rows, 1}, &maps_.d);
   }
 
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
-    if (args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
+    const GemmEpilogue& epilogue = args.epilogue;
+    if (epilogue.beta != 0) return rest_->launch(args, workspace, stream);
     TwoWidthMaps maps = maps_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &maps.a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b_narrow));
-    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.epilogue.d, &maps.d));
-    return kernel_.launch(maps, inputs_of(args), args.shape, columns_, args.epilogue.alpha, positions_,
-                          stream);
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &maps.d));
+    const EpilogueParams params = {epilogue, args.shape, has_aligned_bias(epilogue)};
+    return kernel_.launch(
+        maps,
+        {.inputs = inputs_of(args),
+         .epilogue_kind = is_plain_ && epilogue.beta == 0 ? EpilogueKind::Plain : EpilogueKind::General,
+         .epilogue = params,
+         .columns = columns_,
+         .positions = positions_},
+        stream);
   }
 
   std::size_t workspace_bytes() const override { return 0; }
@@ -435,6 +455,7 @@ class PreparedTwoWidths final : public PreparedGemm {
   std::unique_ptr<const PreparedGemm> rest_;
   std::string config_;
   std::string reason_;
+  bool is_plain_;  // with beta 0
   ColumnSplit columns_;
   ClusterPositions positions_;
   TwoWidthMaps maps_{};

@@ -150,8 +150,10 @@ bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
   const std::optional<WideAndNarrow> tiles = two_widths_of(tile);
   if (!tiles.has_value()) return !is_plain_only(tile) || (is_k_major && is_plain(problem));
   const bool can_read_b = args.b.major == OperandMajor::K || takes_mn_major_b(tile);
-  return has_room(tiles->wide_n) && can_read_b && is_plain(problem) && args.batch_count == 1 &&
-         args.epilogue.output_type == args.input_type;
+  const bool has_epilogue = has_general_epilogue(tile)
+                                ? can_store_by_tma(problem)
+                                : is_plain(problem) && args.epilogue.output_type == args.input_type;
+  return has_room(tiles->wide_n) && can_read_b && has_epilogue && args.batch_count == 1;
 }
 
 bool is_for_any_beta(const Tile& tile) { return !is_plain_only(tile) && !two_widths_of(tile).has_value(); }

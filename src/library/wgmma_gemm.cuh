@@ -538,7 +538,7 @@ __device__ __forceinline__ void store_general(
       case DataType::Float16:
         stage_fragment_swizzled<__half, kPieceN>(values, staging, first_column, lane);
         break;
-      case DataType::Float32: stage_fp32(values, buffer, lane); break;
+      case DataType::Float32: stage_fp32(values, buffer, 0, lane); break;
     }
     if (type == DataType::Float32 || first_column != 0) {
       stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);

@@ -15,7 +15,9 @@ using wide::Config;
 __device__ WaveSteps steps_of_launches;
 
 struct Kernels {
-  template <typename Operands>
+  static constexpr bool kHasGeneral = has_general_epilogue(kWideTile);
+
+  template <typename Operands, wgmma::EpilogueKind>
   static auto of() {
     return wide::gemm_kernel<Operands>;
   }
@@ -36,6 +38,7 @@ struct Kernels {
 
 }  // namespace
 
-const TwoWidthKernel kWideKernel = TwoWidthLauncher<Config, wide::SharedStorage, Kernels>::kKernel;
+const TwoWidthKernel kWideKernel =
+    TwoWidthLauncher<Config, wide::SharedStorage, TwoWidthParams<Config>, Kernels>::kKernel;
 
 }  // namespace hopper_gemm::library

@@ -201,6 +201,15 @@ std::vector<Case> cases_of_two_widths() {
     cases.push_back({choice, ragged, cluster_size(choice)});
     LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
     cases.push_back({choice, batched, cluster_size(choice)});
+    if (!library::has_general_epilogue(choice.tile)) continue;
+    // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths.
+    for (int number = 0; number < 24; ++number) {
+      LibraryProblem problem = general({140, number % 2 == 0 ? 520 : 779, 72}, number);
+      problem.major_b = OperandMajor::K;
+      if (number % 4 != 0) problem.beta = 0;
+      if (number % 6 != 0) problem.d = {.remainder = 0};
+      cases.push_back({choice, problem, (1 + number % 2 * 2) * cluster_size(choice)});
+    }
   }
   return cases;
 }

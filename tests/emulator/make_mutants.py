@@ -189,8 +189,10 @@ UNUSED = {
          "  else {\n  using Config = skinny::Config<kTile>;\n"),
         (SKINNY, "          sizeof(skinny::SharedStorage<Config>)};\n",
          "          sizeof(skinny::SharedStorage<Config>)};\n  }\n")],
-    PINGPONG: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
-    WIDE: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half>(", "kernel_of_majors<__nv_bfloat16>(")],
+    PINGPONG: [
+        (TWO_WIDTH_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, "),
+        (PINGPONG, "has_general_epilogue(Config::kTile)", "false")],
+    WIDE: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, ")],
     SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
 
