@@ -55,7 +55,7 @@ struct TwoWidthLauncher {
     return Kernels::load();
   }
 
-  /// Of any instance: they have the same threads and shared memory.
+  /// All instances have the same threads and shared memory.
   static Status active_clusters(int* clusters) {
     return max_active_clusters(
         kernel_of({DataType::BFloat16, OperandMajor::K, OperandMajor::K}, EpilogueKind::Plain),
