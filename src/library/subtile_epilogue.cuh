@@ -42,7 +42,7 @@ inline constexpr int kStagingN32 = 32;                ///< the same of fp32
 inline constexpr int kStagingBytes = kSubtileM * 128;
 inline constexpr int kBlockM = 64;  ///< rows of a wgmma
 
-/// A warp's way of storing D through shared memory and TMA. kBuffers: used in turn.
+/// Stores a warp's part of D through shared memory and TMA. The warp alternates between kBuffers staging buffers.
 template <int kBuffers>
 class StoreQueue {
  public:

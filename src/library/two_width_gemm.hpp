@@ -18,7 +18,7 @@
 #include "library/two_width_tiles.hpp"
 #include "library/wgmma_tile.hpp"
 
-// The kernels with tiles of two widths, so that waves of them are full. sm_90.
+// The kernels with a mixed tile N, for sm_90: wide and narrow tiles together fill the waves.
 
 namespace hopper_gemm::library {
 

@@ -436,14 +436,13 @@ class PreparedTwoWidths final : public PreparedGemm {
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b_narrow));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &maps.d));
     const EpilogueParams params = {epilogue, args.shape, has_aligned_bias(epilogue)};
-    return kernel_.launch(
-        maps,
-        {.inputs = inputs_of(args),
-         .epilogue_kind = is_plain_ && epilogue.beta == 0 ? EpilogueKind::Plain : EpilogueKind::General,
-         .epilogue = params,
-         .columns = columns_,
-         .positions = positions_},
-        stream);
+    return kernel_.launch(maps,
+                          {.inputs = inputs_of(args),
+                           .epilogue_kind = is_plain_ ? EpilogueKind::Plain : EpilogueKind::General,
+                           .epilogue = params,
+                           .columns = columns_,
+                           .positions = positions_},
+                          stream);
   }
 
   std::size_t workspace_bytes() const override { return 0; }
