@@ -18,8 +18,8 @@ set(HG_PUBLIC_HEADERS
 
 # hg_add_library_host(target): everything between the public interface and the kernels, as an object library.
 function(hg_add_library_host target)
-  set(sources backends.cpp checked_gemm.cpp device.cpp footprint.cpp gemm.cpp gemm_c.cpp plan.cpp)
-  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/library/)
+  set(sources gemm.cpp gemm_c.cpp host/backends.cpp host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp)
+  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/gemm/)
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})
 endfunction()
@@ -28,20 +28,20 @@ hg_add_library_host(hopper_gemm_library_host)
 target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 
 # The choice among the library's kernels for sm_90.
-add_library(hopper_gemm_library_choice OBJECT src/library/wgmma_choice.cpp src/library/wgmma_cost.cpp)
+add_library(hopper_gemm_library_choice OBJECT src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp)
 target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
 
 # These kernels.
 add_library(hopper_gemm_library_wgmma OBJECT
-  src/library/add_slices.cu
-  src/library/pingpong_gemm.cu
-  src/library/skinny_gemm.cu
-  src/library/wgmma_backend.cu
-  src/library/wgmma_instances_large.cu
-  src/library/wgmma_instances_plain.cu
-  src/library/wgmma_instances_small.cu
-  src/library/wgmma_tuned.cpp
-  src/library/wide_gemm.cu)
+  src/gemm/epilogue/reduce_partials.cu
+  src/gemm/instances/pingpong.cu
+  src/gemm/instances/swap_ab.cu
+  src/gemm/host/wgmma_backend.cu
+  src/gemm/instances/cooperative_large.cu
+  src/gemm/instances/cooperative_alpha_only.cu
+  src/gemm/instances/cooperative_small.cu
+  src/gemm/heuristics/tuned.cpp
+  src/gemm/instances/cooperative_mixed_n.cu)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)
 hg_guard_ptxas(hopper_gemm_library_wgmma)
 hg_watch_waits(hopper_gemm_library_wgmma)
@@ -49,11 +49,11 @@ hg_compile_together(hopper_gemm_library_wgmma 2)
 
 # The library's kernels for any operands and any GPU from sm_80 on.
 add_library(hopper_gemm_library_mma OBJECT
-  src/library/mma_gemm.cu
-  src/library/mma_instances_bf16_large.cu
-  src/library/mma_instances_bf16_small.cu
-  src/library/mma_instances_fp16_large.cu
-  src/library/mma_instances_fp16_small.cu)
+  src/gemm/host/mma_sync_backend.cu
+  src/gemm/instances/mma_sync_bf16_large.cu
+  src/gemm/instances/mma_sync_bf16_small.cu
+  src/gemm/instances/mma_sync_fp16_large.cu
+  src/gemm/instances/mma_sync_fp16_small.cu)
 target_link_libraries(hopper_gemm_library_mma PUBLIC hopper_gemm_options)
 set_target_properties(hopper_gemm_library_mma PROPERTIES
   CUDA_ARCHITECTURES "${HG_LIBRARY_FALLBACK_ARCHITECTURES}")
@@ -87,7 +87,7 @@ endforeach()
 set_target_properties(hopper_gemm PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 # Visibility alone leaves what the compiler instantiates of std:: and what cudart brings.
-set(version_script ${PROJECT_SOURCE_DIR}/src/library/exports.map)
+set(version_script ${PROJECT_SOURCE_DIR}/src/gemm/exports.map)
 target_link_options(hopper_gemm PRIVATE
   -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 set_target_properties(hopper_gemm PROPERTIES LINK_DEPENDS ${version_script})

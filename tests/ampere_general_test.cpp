@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-#include "kernels/ampere/versions.hpp"
+#include "ladder/ampere/versions.hpp"
 
 namespace hopper_gemm::ampere::v6 {
 namespace {

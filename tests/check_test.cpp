@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/gemm_args.hpp"
+#include "common/matrix_lines.hpp"
 #include "hopper_gemm/data_type.hpp"
-#include "hopper_gemm/gemm_args.hpp"
-#include "matrix_lines.hpp"
 #include "verify/activation.cuh"
 #include "verify/element.cuh"
 #include "verify/fill.hpp"

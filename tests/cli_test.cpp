@@ -21,8 +21,8 @@
 #include "cli/app.hpp"
 #include "cli/options.hpp"
 #include "cli/refusal.hpp"
+#include "common/tile_config_name.hpp"
 #include "test_support.hpp"
-#include "tile_config_name.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -1,4 +1,4 @@
-#include "column_split.hpp"
+#include "device/column_split.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hopper_gemm/ceil_div.hpp"
+#include "common/ceil_div.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -1,6 +1,6 @@
 // Tuning spaces: the product of the axes, what is left of it, in which order.
 
-#include "kernels/config_space.hpp"
+#include "ladder/config_space.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <tuple>
 #include <vector>
 
-#include "hopper_gemm/tile_config.hpp"
-#include "kernels/simt/versions.hpp"
-#include "registry.hpp"
+#include "common/tile_config.hpp"
+#include "ladder/simt/versions.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -77,7 +77,7 @@ class DocsTest(unittest.TestCase):
 
     def test_faults_are_found(self):
         page = ROOT / "docs" / "worklog.md"
-        source = "../include/hopper_gemm/ceil_div.hpp"
+        source = "../src/common/ceil_div.hpp"
         self.assertEqual(fault_of(page, f"{source}#L1", ["#pragma once"]), "")
         for target, named, fault in (("../nothing.md", [], "no such file"), ("../README.md#nothing", [], "heading"),
                                      (f"{source}#L2-L3", ["#pragma once"], "do not hold"),

@@ -20,8 +20,8 @@
 
 #include "benchmark/shapes.hpp"
 #include "cli/app.hpp"
+#include "common/gemm_args.hpp"
 #include "emulator/emulated_ladder.hpp"
-#include "hopper_gemm/gemm_args.hpp"
 #include "test_support.hpp"
 #include "verify/check.hpp"
 #include "verify/element.cuh"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "gemm/host/backend.hpp"
 #include "hopper_gemm/status.hpp"
-#include "library/backend.hpp"
 
 namespace hopper_gemm::library {
 

@@ -1,4 +1,4 @@
-#include "library/footprint.hpp"
+#include "gemm/host/footprint.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

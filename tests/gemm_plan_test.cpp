@@ -18,7 +18,7 @@
 
 #include "emulator/emulator.hpp"
 #include "fake_backends.hpp"
-#include "library/plan.hpp"
+#include "gemm/plan.hpp"
 #include "tests/allocation_limit.hpp"
 
 namespace hopper_gemm::library {

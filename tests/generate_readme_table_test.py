@@ -255,17 +255,17 @@ class GenerateReadmeTableTest(unittest.TestCase):
     def test_versions_lead_to_their_kernels_and_profiles(self):
         self.write_csv(good_rows())
         self.write_csv(ampere_rows(), "ampere.csv")
-        for path in ("src/kernels/hopper/v01_first.cu", "src/kernels/ampere/v2_second.cu",
-                     "src/kernels/ampere/v2_second.cuh", "src/kernels/ampere/v2_configs.hpp",
+        for path in ("src/ladder/hopper/v01_first.cu", "src/ladder/ampere/v2_second.cu",
+                     "src/ladder/ampere/v2_second.cuh", "src/ladder/ampere/v2_configs.hpp",
                      "profiles/h200/v01.md", "profiles/h200/ampere2.md"):
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).touch()
         tables = self.tables()
         self.assertEqual(tables["hopper"], HOPPER.replace(
-            "| 1 | first |", "| [1](src/kernels/hopper/v01_first.cu) | [first](profiles/h200/v01.md) |"))
+            "| 1 | first |", "| [1](src/ladder/hopper/v01_first.cu) | [first](profiles/h200/v01.md) |"))
         self.assertEqual(tables["ampere"], AMPERE.replace(
             "| ampere.2 | second |",
-            "| [ampere.2](src/kernels/ampere/v2_second.cuh) | [second](profiles/h200/ampere2.md) |"))
+            "| [ampere.2](src/ladder/ampere/v2_second.cuh) | [second](profiles/h200/ampere2.md) |"))
 
     def test_chart_stands_above_its_table(self):
         self.write_csv(simt_rows(), "simt.csv")

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/gemm_args.hpp"
+#include "common/gemm_shape.hpp"
 #include "hopper_gemm/data_type.hpp"
-#include "hopper_gemm/gemm_args.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 // What the versions are tested at, on a GPU (tests/gpu/kernels_test.cpp) and on the emulator
 // (tests/emulator/ladder_test.cpp) alike.

@@ -1,10 +1,10 @@
 // Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, of
 // widths in whole spans and of others, and the kernels with tiles of two widths and of few rows.
 
-#include "library/pingpong_gemm.cuh"
-#include "library/skinny_gemm.cuh"
-#include "library/wgmma_gemm.cuh"
-#include "library/wide_gemm.cuh"
+#include "gemm/kernel/cooperative.cuh"
+#include "gemm/kernel/cooperative_mixed_n.cuh"
+#include "gemm/kernel/pingpong.cuh"
+#include "gemm/kernel/swap_ab.cuh"
 
 namespace hopper_gemm::library::wgmma {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "gemm/host/backend.hpp"
+#include "gemm/host/kernel_args.hpp"
 #include "hopper_gemm/gemm.hpp"
-#include "library/backend.hpp"
-#include "library/kernel_args.hpp"
 #include "tests/library_reference.hpp"
 
 namespace hopper_gemm {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "gemm/host/kernel_args.hpp"
 #include "hopper_gemm/gemm_epilogue.hpp"
-#include "library/kernel_args.hpp"
 #include "verify/activation.cuh"
 #include "verify/element.cuh"
 

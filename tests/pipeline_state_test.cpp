@@ -3,7 +3,7 @@
 // and nobody waits for ever. Alone, and as a cluster of two CTAs whose producers each fill a part of both
 // rings.
 
-#include "hopper_gemm/pipeline_state.hpp"
+#include "device/pipeline_state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "benchmark/cublas_gemm.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "test_support.hpp"
 #include "verify/verify.hpp"
 

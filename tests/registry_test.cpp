@@ -1,4 +1,4 @@
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/launch.hpp"
+#include "device/launch.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -1,4 +1,4 @@
-#include "hopper_gemm/smem_descriptor.hpp"
+#include "device/smem_descriptor.hpp"
 
 #include <gtest/gtest.h>
 

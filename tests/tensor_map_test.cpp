@@ -1,6 +1,6 @@
 // The tensor-map builder without a GPU: what it hands to the driver, and what it refuses before.
 
-#include "hopper_gemm/tensor_map.hpp"
+#include "device/tensor_map.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor_map_driver.hpp"
+#include "device/tensor_map_driver.hpp"
 
 namespace hopper_gemm {
 namespace {

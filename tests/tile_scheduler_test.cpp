@@ -1,4 +1,4 @@
-#include "hopper_gemm/tile_scheduler.hpp"
+#include "device/tile_scheduler.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule_cost.hpp"
+#include "device/schedule_cost.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/tile_config_name.hpp"
 #include "test_support.hpp"
-#include "tile_config_name.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -6,7 +6,7 @@
 There is a table for each ladder, between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`;
 everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
 ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what else was measured
-with them: the wgmma ceiling, CUTLASS. A version links to its kernel in src/kernels, its name to its profile beside the
+with them: the wgmma ceiling, CUTLASS. A version links to its kernel in src/ladder, its name to its profile beside the
 CSV file. Above the table stands the ladder's chart, if tools/plot.py has drawn one. Where there is no CSV file, a line
 says by which command it is measured.
 
@@ -113,7 +113,7 @@ def source_of(version, ladder, folder):
     """The file of the kernel below the README's folder, if that has it."""
     number = int(version.rpartition(".")[2])
     stem = f"v{number:02}" if ladder.name == "hopper" else f"v{number}"
-    found = (folder / "src/kernels" / ladder.name).glob(f"{stem}_*.cu*")
+    found = (folder / "src/ladder" / ladder.name).glob(f"{stem}_*.cu*")
     # Where there is a header, that holds the kernel.
     return max(found, key=lambda path: path.suffix, default=None)
 

@@ -5,7 +5,7 @@ usage: generate_tuned_table.py [--check] [FILE...]
   --check  write nothing; exit 1 if the committed table differs from what would be written
 
 FILE: profiles/h200/library_tuned*.json unless given; of a shape in several, what was measured last counts. The table is
-src/library/wgmma_tuned_h200.inc. Of configurations of the family mma nothing is written: the table is the wgmma back
+src/gemm/heuristics/tuned_h200.inc. Of configurations of the family mma nothing is written: the table is the wgmma back
 end's.
 """
 
@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-TABLE = REPOSITORY / "src" / "library" / "wgmma_tuned_h200.inc"
+TABLE = REPOSITORY / "src" / "gemm" / "heuristics" / "tuned_h200.inc"
 MAJOR_OF_B = {"col": "K", "row": "MN"}
 
 

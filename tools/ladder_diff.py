@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-KERNELS = pathlib.Path(__file__).resolve().parent.parent / "src/kernels"
+KERNELS = pathlib.Path(__file__).resolve().parent.parent / "src/ladder"
 LADDERS = [KERNELS / name for name in ("hopper", "ampere", "simt")]
 
 

@@ -8,7 +8,7 @@
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/gpu_sampler.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "verify/verify.hpp"
 
 namespace hopper_gemm {

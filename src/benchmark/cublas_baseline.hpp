@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "benchmark/cublas_gemm.hpp"
-#include "device_buffer.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/device_buffer.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

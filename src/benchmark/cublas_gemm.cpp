@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "registry.hpp"
-#include "watchdog.hpp"
+#include "common/watchdog.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "device_buffer.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/device_buffer.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

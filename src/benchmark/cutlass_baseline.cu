@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "kernels/launch.hpp"
+#include "device/launch.hpp"
 
 namespace hopper_gemm {
 namespace {

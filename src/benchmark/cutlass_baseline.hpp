@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/data_type.hpp"
-#include "hopper_gemm/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "cuda_check.hpp"
+#include "common/cuda_check.hpp"
 
 namespace hopper_gemm {
 Status check_any_device(int driver_version, cudaError_t count_error, int count) {

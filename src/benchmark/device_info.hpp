@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hopper_gemm/status.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 

@@ -10,9 +10,9 @@
 
 #include "benchmark/sensor_log.hpp"
 #include "benchmark/shapes.hpp"
-#include "cuda_check.hpp"
-#include "hopper_gemm/ceil_div.hpp"
-#include "watchdog.hpp"
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {

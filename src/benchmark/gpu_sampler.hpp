@@ -9,7 +9,7 @@
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/nvml.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "benchmark/benchmark.hpp"
-#include "hopper_gemm/ceil_div.hpp"
-#include "matrix_lines.hpp"
-#include "registry.hpp"
+#include "common/ceil_div.hpp"
+#include "common/matrix_lines.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "benchmark/device_info.hpp"
 #include "benchmark/shapes.hpp"
-#include "device_buffer.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/device_buffer.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 #include "verify/fill.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

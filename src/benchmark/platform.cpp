@@ -14,11 +14,11 @@
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
-#include "cuda_check.hpp"
-#include "device_buffer.hpp"
-#include "hopper_gemm/tensor_map.hpp"
-#include "matrix_lines.hpp"
-#include "watchdog.hpp"
+#include "common/cuda_check.hpp"
+#include "common/device_buffer.hpp"
+#include "common/matrix_lines.hpp"
+#include "common/watchdog.hpp"
+#include "device/tensor_map.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -11,9 +11,9 @@
 #include "benchmark/benchmark.hpp"
 #include "benchmark/device_info.hpp"
 #include "benchmark/nvml.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "verify/fill.hpp"
 #include "verify/verify.hpp"
 

@@ -9,8 +9,8 @@
 #include "benchmark/benchmark.hpp"
 #include "benchmark/device_info.hpp"
 #include "benchmark/platform.hpp"
+#include "common/gemm_shape.hpp"
 #include "hopper_gemm/data_type.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <span>
 
-#include "hopper_gemm/ceil_div.hpp"
-#include "matrix_lines.hpp"
+#include "common/ceil_div.hpp"
+#include "common/matrix_lines.hpp"
 
 namespace hopper_gemm {
 namespace {

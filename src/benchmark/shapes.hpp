@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "benchmark/operation.hpp"
-#include "hopper_gemm/gemm_args.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
+#include "common/gemm_args.hpp"
+#include "common/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "benchmark/shapes.hpp"
-#include "quoted_text.hpp"
+#include "common/quoted_text.hpp"
 
 namespace hopper_gemm {
 namespace {

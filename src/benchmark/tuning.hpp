@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "benchmark/report.hpp"
+#include "common/gemm_shape.hpp"
 #include "hopper_gemm/data_type.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

@@ -25,8 +25,8 @@
 #include "cli/output_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
+#include "common/quoted_text.hpp"
 #include "git_commit.hpp"
-#include "quoted_text.hpp"
 
 namespace hopper_gemm {
 namespace {

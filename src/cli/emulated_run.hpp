@@ -10,9 +10,9 @@
 #include "cli/output_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 

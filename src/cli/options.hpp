@@ -8,10 +8,10 @@
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/operation.hpp"
+#include "common/gemm_shape.hpp"
 #include "hopper_gemm/data_type.hpp"
-#include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/status.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "verify/fill.hpp"
 
 namespace hopper_gemm {

@@ -15,9 +15,9 @@
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
-#include "matrix_lines.hpp"
-#include "quoted_text.hpp"
-#include "registry.hpp"
+#include "common/matrix_lines.hpp"
+#include "common/quoted_text.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "benchmark/device_info.hpp"
 #include "cli/options.hpp"
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 

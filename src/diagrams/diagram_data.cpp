@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-#include "hopper_gemm/gemm_shape.hpp"
-#include "hopper_gemm/smem_descriptor.hpp"
-#include "hopper_gemm/tile_scheduler.hpp"
-#include "schedule_cost.hpp"
+#include "common/gemm_shape.hpp"
+#include "device/schedule_cost.hpp"
+#include "device/smem_descriptor.hpp"
+#include "device/tile_scheduler.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "emulator/api.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {

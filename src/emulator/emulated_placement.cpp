@@ -1,4 +1,4 @@
-#include "cluster_placement.hpp"
+#include "device/cluster_placement.hpp"
 
 namespace hopper_gemm {
 

@@ -11,7 +11,7 @@
 namespace hopper_gemm::emulator {
 namespace {
 
-// "matmul/src/kernels/x.cu:12 (discriminator 3)" becomes "src/kernels/x.cu:12".
+// "matmul/src/ladder/x.cu:12 (discriminator 3)" becomes "src/ladder/x.cu:12".
 std::string project_line(std::string_view line) {
   line = line.substr(0, line.find(" (discriminator"));
   constexpr std::string_view kRoot = HG_SOURCE_ROOT "/";

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "device/smem_descriptor.hpp"
 #include "emulator/launch.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/number_formats.hpp"
-#include "hopper_gemm/smem_descriptor.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {

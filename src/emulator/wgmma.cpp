@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/smem_descriptor.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/number_formats.hpp"
-#include "hopper_gemm/smem_descriptor.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {

@@ -93,7 +93,7 @@ __global__ void max_abs_error_kernel(const float* values, const double* ref, cud
 #include <cstring>
 #include <limits>
 
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
 
 namespace hopper_gemm {
 

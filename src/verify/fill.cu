@@ -1,7 +1,7 @@
 #include <cuda/std/cstdint>
 
+#include "common/random.cuh"
 #include "hopper_gemm/data_type.hpp"
-#include "random.cuh"
 #include "verify/element.cuh"
 #include "verify/fill.hpp"
 #include "verify/grid_stride.cuh"
@@ -44,7 +44,7 @@ __global__ void fill_kernel(void* data, DataType type, FillPlan plan) {
 #include <algorithm>
 #include <cmath>
 
-#include "cuda_check.hpp"
+#include "common/cuda_check.hpp"
 
 namespace hopper_gemm {
 

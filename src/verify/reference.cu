@@ -1,6 +1,6 @@
 #include <cuda/std/cstdint>
 
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "verify/element.cuh"
 
 namespace hopper_gemm::reference {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads1d* kThreads1d)
 #include <numeric>
 #include <vector>
 
-#include "cuda_check.hpp"
+#include "common/cuda_check.hpp"
 #include "verify/reference.hpp"
 
 namespace hopper_gemm {

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 
 namespace hopper_gemm {
 

@@ -9,14 +9,14 @@
 #include <memory>
 
 #include "benchmark/cublas_gemm.hpp"
-#include "device_buffer.hpp"
-#include "matrix_lines.hpp"
-#include "registry.hpp"
+#include "common/device_buffer.hpp"
+#include "common/matrix_lines.hpp"
+#include "common/watchdog.hpp"
+#include "registry/registry.hpp"
 #include "verify/activation.cuh"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
-#include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {

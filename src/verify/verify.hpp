@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hopper_gemm/gemm_args.hpp"
+#include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 #include "verify/check.hpp"
 

@@ -21,9 +21,9 @@
 #include <string>
 #include <utility>
 
+#include "device/dynamic_shared_memory.cuh"
+#include "device/launch.hpp"
 #include "emulator/emulator.hpp"
-#include "hopper_gemm/dynamic_shared_memory.cuh"
-#include "kernels/launch.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "common/tile_config_name.hpp"
 #include "emulated_gemm.hpp"
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
 #include "tests/ladder_problems.hpp"
-#include "tile_config_name.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "hopper_gemm/gemm_args.hpp"
-#include "matrix_lines.hpp"
+#include "common/gemm_args.hpp"
+#include "common/matrix_lines.hpp"
 #include "tests/ladder_problems.hpp"
 
 namespace hopper_gemm::emulator {

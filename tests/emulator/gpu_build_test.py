@@ -25,7 +25,7 @@ def main():
     for entry in by_nvcc:
         if re.search(r"-(I|isystem)\s*=?\S*src/emulator", entry["command"]):
             faults.append(f"nvcc compiles {entry['file']} with a folder of the emulator")
-    device_code = [*ROOT.glob("ptx/*.cuh"), *ROOT.glob("include/hopper_gemm/*"), *ROOT.glob("src/kernels/**/*.*")]
+    device_code = [*ROOT.glob("ptx/*.cuh"), *ROOT.glob("include/hopper_gemm/*"), *ROOT.glob("src/device/*"), *ROOT.glob("src/ladder/**/*.*")]
     faults += [f"{path} includes the emulator" for path in device_code if includes_emulator(path)]
     print("\n".join(faults), file=sys.stderr)
     return 1 if faults else 0

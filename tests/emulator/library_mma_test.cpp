@@ -13,7 +13,7 @@
 
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
-#include "library/backend.hpp"
+#include "gemm/host/backend.hpp"
 #include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {

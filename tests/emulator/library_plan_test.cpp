@@ -13,9 +13,9 @@
 
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
+#include "gemm/host/backend.hpp"
 #include "hopper_gemm/gemm.h"
 #include "hopper_gemm/gemm.hpp"
-#include "library/backend.hpp"
 #include "tests/allocation_limit.hpp"
 #include "tests/library_gemm.hpp"
 #include "tests/library_plans.hpp"

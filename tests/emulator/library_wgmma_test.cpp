@@ -17,12 +17,12 @@
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "fresh_seed.hpp"
-#include "library/backend.hpp"
-#include "library/skinny_gemm.hpp"
-#include "library/two_width_gemm.hpp"
-#include "library/wgmma_choice.hpp"
-#include "library/wgmma_cost.hpp"
-#include "library/wgmma_tuned.hpp"
+#include "gemm/heuristics/candidates.hpp"
+#include "gemm/heuristics/cost_model.hpp"
+#include "gemm/heuristics/tuned.hpp"
+#include "gemm/host/backend.hpp"
+#include "gemm/host/mixed_n.hpp"
+#include "gemm/host/swap_ab.hpp"
 #include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {

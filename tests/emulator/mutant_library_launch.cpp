@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
+#include "gemm/host/backend.hpp"
 #include "hopper_gemm/status.hpp"
-#include "library/backend.hpp"
 
 namespace hopper_gemm::library {
 namespace {

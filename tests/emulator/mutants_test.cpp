@@ -15,8 +15,8 @@
 #include "emulated_gemm.hpp"
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
+#include "gemm/host/backend.hpp"
 #include "hopper_gemm/status.hpp"
-#include "library/backend.hpp"
 #include "tests/ladder_problems.hpp"
 #include "tests/library_gemm.hpp"
 

@@ -1,4 +1,4 @@
-#include "cluster_placement.hpp"
+#include "device/cluster_placement.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

@@ -14,10 +14,10 @@
 #include "benchmark/cublas_gemm.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/shapes.hpp"
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
+#include "common/watchdog.hpp"
 #include "require_hopper.hpp"
 #include "verify/reference.hpp"
-#include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -1,4 +1,4 @@
-#include "cuda_check.hpp"
+#include "common/cuda_check.hpp"
 
 #include <gtest/gtest.h>
 

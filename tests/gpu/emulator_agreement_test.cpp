@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "benchmark/shapes.hpp"
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
+#include "common/matrix_lines.hpp"
+#include "common/watchdog.hpp"
 #include "emulator/emulated_ladder.hpp"
 #include "emulator/emulator.hpp"
-#include "matrix_lines.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "require_gpu.hpp"
 #include "tests/ladder_problems.hpp"
 #include "verify/element.cuh"
-#include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -11,12 +11,12 @@
 #include <ptx/special_registers.cuh>
 #include <string>
 
+#include "common/gemm_shape.hpp"
+#include "device/device_common.cuh"
+#include "device/epilogue.cuh"
+#include "device/smem_descriptor.hpp"
 #include "gpu_test_support.cuh"
-#include "hopper_gemm/device_common.cuh"
-#include "hopper_gemm/epilogue.cuh"
-#include "hopper_gemm/gemm_shape.hpp"
 #include "hopper_gemm/host_device.hpp"
-#include "hopper_gemm/smem_descriptor.hpp"
 #include "require_hopper.hpp"
 
 namespace hopper_gemm {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "tests/ladder_problems.hpp"
 #include "verify/verify.hpp"
 

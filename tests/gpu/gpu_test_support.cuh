@@ -14,9 +14,9 @@
 #include <ptx/special_registers.cuh>
 #include <utility>
 
-#include "hopper_gemm/dynamic_shared_memory.cuh"
-#include "kernels/launch.hpp"
-#include "watchdog.hpp"
+#include "common/watchdog.hpp"
+#include "device/dynamic_shared_memory.cuh"
+#include "device/launch.hpp"
 
 namespace hopper_gemm {
 

@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "benchmark/shapes.hpp"
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
+#include "common/watchdog.hpp"
 #include "expect_verified.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "require_gpu.hpp"
 #include "require_hopper.hpp"
 #include "tests/ladder_problems.hpp"
 #include "verify/fill.hpp"
 #include "verify/verify.hpp"
-#include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "cuda_check.hpp"
-#include "device_buffer.hpp"
+#include "common/cuda_check.hpp"
+#include "common/device_buffer.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "library_on_gpu.hpp"
 #include "require_hopper.hpp"

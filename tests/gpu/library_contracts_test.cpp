@@ -16,10 +16,10 @@
 #include <thread>
 #include <vector>
 
-#include "cluster_placement.hpp"
-#include "cuda_check.hpp"
-#include "device_buffer.hpp"
-#include "driver_entry_point.hpp"
+#include "common/cuda_check.hpp"
+#include "common/device_buffer.hpp"
+#include "common/driver_entry_point.hpp"
+#include "device/cluster_placement.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "library_on_gpu.hpp"
 #include "measured_placement.hpp"

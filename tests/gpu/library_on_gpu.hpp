@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
+#include "common/watchdog.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "poisoned_memory.hpp"
 #include "tests/library_gemm.hpp"
 #include "tests/library_plans.hpp"
-#include "watchdog.hpp"
 
 // What the tests of the library on a GPU share.
 namespace hopper_gemm {

@@ -25,14 +25,15 @@
 #include <vector>
 
 #include "benchmark/shapes.hpp"
-#include "column_split.hpp"
-#include "cuda_check.hpp"
-#include "device_buffer.hpp"
+#include "common/cuda_check.hpp"
+#include "common/device_buffer.hpp"
+#include "common/watchdog.hpp"
+#include "device/column_split.hpp"
 #include "expect_verified.hpp"
+#include "gemm/heuristics/candidates.hpp"
+#include "gemm/host/backend.hpp"
+#include "gemm/host/mixed_n.hpp"
 #include "hopper_gemm/gemm.hpp"
-#include "library/backend.hpp"
-#include "library/two_width_gemm.hpp"
-#include "library/wgmma_choice.hpp"
 #include "library_on_gpu.hpp"
 #include "neighbour_kernels.hpp"
 #include "poisoned_memory.hpp"
@@ -41,7 +42,6 @@
 #include "tests/library_plans.hpp"
 #include "verify/fill.hpp"
 #include "verify/verify.hpp"
-#include "watchdog.hpp"
 
 namespace hopper_gemm {
 namespace {

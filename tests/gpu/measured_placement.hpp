@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "cluster_placement.hpp"
+#include "device/cluster_placement.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm {

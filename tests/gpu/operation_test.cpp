@@ -13,7 +13,7 @@
 #include "benchmark/cublas_gemm.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "require_hopper.hpp"
 #include "verify/verify.hpp"
 

@@ -25,9 +25,9 @@
 #include <string>
 #include <vector>
 
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map.hpp"
 #include "gpu_test_support.cuh"
-#include "hopper_gemm/smem_descriptor.hpp"
-#include "hopper_gemm/tensor_map.hpp"
 #include "require_hopper.hpp"
 
 namespace hopper_gemm {

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/smem_descriptor.hpp"
 #include "gpu_test_support.cuh"
-#include "hopper_gemm/smem_descriptor.hpp"
 #include "require_hopper.hpp"
 
 namespace hopper_gemm {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "registry.hpp"
+#include "registry/registry.hpp"
 
 namespace hopper_gemm {
 

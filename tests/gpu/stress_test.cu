@@ -21,13 +21,13 @@
 #include <tuple>
 
 #include "benchmark/shapes.hpp"
-#include "cuda_check.hpp"
-#include "device_buffer.hpp"
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/device_buffer.hpp"
+#include "common/gemm_args.hpp"
 #include "expect_verified.hpp"
 #include "gpu_test_support.cuh"
-#include "hopper_gemm/ceil_div.hpp"
-#include "hopper_gemm/gemm_args.hpp"
-#include "registry.hpp"
+#include "registry/registry.hpp"
 #include "require_hopper.hpp"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"

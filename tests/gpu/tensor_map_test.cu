@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "device_buffer.hpp"
+#include "common/device_buffer.hpp"
+#include "device/device_common.cuh"
+#include "device/launch.hpp"
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map.hpp"
 #include "gpu_test_support.cuh"
-#include "hopper_gemm/device_common.cuh"
-#include "hopper_gemm/smem_descriptor.hpp"
-#include "hopper_gemm/tensor_map.hpp"
-#include "kernels/launch.hpp"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/tma.cuh"

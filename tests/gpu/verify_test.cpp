@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "device_buffer.hpp"
-#include "registry.hpp"
+#include "common/device_buffer.hpp"
+#include "registry/registry.hpp"
 #include "require_hopper.hpp"
 #include "verify/check.hpp"
 #include "verify/fill.hpp"

@@ -7,8 +7,8 @@
 
 #include <ptx/fence.cuh>
 
-#include "hopper_gemm/pipeline.cuh"
-#include "hopper_gemm/tile_queue.cuh"
+#include "device/pipeline.cuh"
+#include "device/tile_queue.cuh"
 #include "require_hopper.hpp"
 
 namespace hopper_gemm {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cuda_check.hpp"
+#include "common/cuda_check.hpp"
 #include "require_hopper.hpp"
 #include "verify/verify.hpp"
 

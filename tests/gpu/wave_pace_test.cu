@@ -1,11 +1,11 @@
 // Clusters of a wave stay together, but not at any price.
 
-#include "hopper_gemm/wave_pace.cuh"
+#include "device/wave_pace.cuh"
 
 #include <gtest/gtest.h>
 
+#include "device/device_common.cuh"
 #include "gpu_test_support.cuh"
-#include "hopper_gemm/device_common.cuh"
 #include "require_hopper.hpp"
 
 namespace hopper_gemm {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/ampere/v6_general.cuh"
+#include "ladder/ampere/v6_general.cuh"
 
 namespace hopper_gemm::ampere::v6 {
 

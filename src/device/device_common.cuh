@@ -1,0 +1,12 @@
+#pragma once
+
+#include "common/ceil_div.hpp"
+#include "device/dynamic_shared_memory.cuh"
+
+namespace hopper_gemm {
+
+inline constexpr int kWarpThreads = 32;
+inline constexpr int kWarpgroupThreads = 128;
+inline constexpr int kRegistersPerSm = 64 * 1024;  // 32-bit; sm_80 to sm_90
+
+}  // namespace hopper_gemm

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/cluster.cuh>
+#include <ptx/mbarrier.cuh>
+
+#include "device/pipeline_state.hpp"
+#include "device/wait_watchdog.cuh"
+
+namespace hopper_gemm {
+
+/// The barriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma empties: a full
+/// barrier, which completes when kStageBytes_ bytes have landed, and an empty barrier, which completes when
+/// all readers are done. kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share by
+/// multicast what they load; each then writes into the stages of all, and waits for the consumers of all.
+template <int kNumStages_, int kStageBytes_, int kNumConsumers, int kClusterSize = 1>
+struct Pipeline {
+  static constexpr int kNumStages = kNumStages_;
+  static constexpr int kStageBytes = kStageBytes_;
+  static constexpr int kFullArrivals = 1;  // the producer thread of the same CTA
+  static constexpr int kEmptyArrivals =
+      kNumConsumers * kClusterSize;  // a thread of each warpgroup that reads
+  static_assert(kStageBytes < (1 << 20), "a phase counts at most 2^20 - 1 bytes");
+  using State = PipelineState<kNumStages>;
+
+  cuda::std::uint64_t full_barrier[kNumStages];
+  cuda::std::uint64_t empty_barrier[kNumStages];
+
+  /// Threads: one. Afterwards fence_mbarrier_init_release_cluster() by the same thread, and __syncthreads()
+  /// or, with a cluster, the cluster barrier. used_stages: a kernel that loads less than the ring holds may say so.
+  __device__ __forceinline__ void init(int used_stages = kNumStages) {
+    for (int stage = 0; stage < used_stages; ++stage) {
+      ptx::mbarrier_init(full(stage), kFullArrivals);
+      ptx::mbarrier_init(empty(stage), kEmptyArrivals);
+    }
+  }
+
+  /// Waits until the stage is empty and announces the bytes that are about to come, kStageBytes at most. Returns
+  /// the barrier for the copies to complete on. Threads: one of each CTA.
+  __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state, int bytes = kStageBytes) {
+    producer_wait(state);
+    return producer_announce(state, bytes);
+  }
+
+  /// Waits until the stage is empty: producer_acquire() of a warp whose lanes all wait, so that ptxas keeps
+  /// what they compute alike in uniform registers, and TMA takes it from there. One of them then calls
+  /// producer_announce(). Threads: a warp, converged.
+  __device__ __forceinline__ void producer_wait_uniform(State state) {
+    producer_wait(state);
+    __syncwarp();  // a lane that still waited might find the barrier two phases on, and wait for ever
+  }
+
+  /// Announces the bytes that are about to come to a stage that is empty, kStageBytes at most. Returns the barrier for
+  /// the copies to complete on. Threads: one of each CTA.
+  __device__ __forceinline__ ptx::SmemAddr producer_announce(State state, int bytes = kStageBytes) {
+    ptx::mbarrier_arrive_expect_tx(full(state.stage), bytes);
+    return full(state.stage);
+  }
+
+  /// Waits until all that was ever loaded has been given back. Where CTAs share loads, others then arrive on this CTA's
+  /// barriers no more, and it may exit. state: after the last load. used_stages: as in init(); if not all, each loaded
+  /// once. Threads: a warp, converged.
+  __device__ __forceinline__ void producer_drain_uniform(State state, int used_stages = kNumStages) {
+    // Less is used where each stage of them is loaded once.
+    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};
+    for (int stage = 0; stage < used_stages; ++stage) {
+      producer_wait_uniform(state);
+      state.advance();
+    }
+  }
+
+  /// Waits until all bytes of the stage have landed. Threads: all that read it, or start a wgmma that does.
+  __device__ __forceinline__ void consumer_wait(State state) {
+    watched_wait(full(state.stage), state.phase, "consumer", state.stage);
+  }
+
+  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be
+  /// complete: a group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited
+  /// speaks for all four warps. Complete reads need no ordering, nor what threads wrote and TMA has read
+  /// since, so across the cluster the arrival and the producer's wait are relaxed. Threads: the whole
+  /// consumer warpgroup; `thread` counts from its first.
+  __device__ __forceinline__ void consumer_release(State state, int thread) {
+    if constexpr (kClusterSize == 1) {
+      if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));
+    } else {
+      if (thread < kClusterSize) {
+        ptx::mbarrier_arrive_relaxed_cluster(
+            ptx::mapa(empty(state.stage), static_cast<cuda::std::uint32_t>(thread)));
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void producer_wait(State state) {
+    const cuda::std::uint32_t parity = state.phase ^ 1;
+    if constexpr (kClusterSize == 1) {
+      watched_wait(empty(state.stage), parity, "producer", state.stage);
+    } else {
+      WaitWatchdog watchdog("producer", state.stage, parity);
+      while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();
+    }
+  }
+
+  __device__ __forceinline__ ptx::SmemAddr full(int stage) { return ptx::smem_addr(&full_barrier[stage]); }
+  __device__ __forceinline__ ptx::SmemAddr empty(int stage) { return ptx::smem_addr(&empty_barrier[stage]); }
+};
+
+}  // namespace hopper_gemm

@@ -1,0 +1,86 @@
+#include "hopper_gemm/gemm.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "common/cuda_context.hpp"
+#include "gemm/host/backend.hpp"
+#include "gemm/host/checked_gemm.hpp"
+#include "gemm/host/device.hpp"
+#include "gemm/plan.hpp"
+
+namespace hopper_gemm {
+namespace {
+
+/// What `function` returns, or that the host's memory ran out, in so few words that saying it takes none.
+template <typename Function>
+Status without_bad_alloc(Function function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("no host memory");
+  }
+}
+
+}  // namespace
+
+GemmPlan::GemmPlan() = default;
+GemmPlan::~GemmPlan() = default;
+GemmPlan::GemmPlan(const GemmPlan&) noexcept = default;
+GemmPlan::GemmPlan(GemmPlan&&) noexcept = default;
+GemmPlan& GemmPlan::operator=(const GemmPlan&) noexcept = default;
+GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
+
+Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& options) {
+  return without_bad_alloc([&]() -> Status {
+    // A bad descriptor is one without a GPU, too.
+    library::CheckedGemm checked;
+    HG_RETURN_IF_ERROR(library::CheckedGemm::create(descriptor, options, &checked));
+    const RelaxedCapture relaxed;
+    library::Device device{};
+    HG_RETURN_IF_ERROR(library::query_current_device(&device));
+    return library::Plan::create(checked, options, device, library::all_backends(), &plan_);
+  });
+}
+
+Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {
+  // Of what goes well nothing allocates, but messages do.
+  return without_bad_alloc([&]() -> Status {
+    if (plan_ == nullptr)
+      return invalid_argument("the plan is empty: create() has not made it one of a problem");
+    const std::uint64_t context = current_context_id();
+    if (context != 0 && context == plan_->device().context) return plan_->run(operands, stream);
+    std::shared_ptr<const library::Plan> plan = plan_;
+    {
+      const RelaxedCapture relaxed;
+      library::Device device{};
+      HG_RETURN_IF_ERROR(library::query_current_device(&device));
+      if (device != plan_->device()) {
+        HG_RETURN_IF_ERROR(plan_->for_context(device, library::all_backends(), &plan));
+      }
+    }
+    return plan->run(operands, stream);
+  });
+}
+
+std::size_t GemmPlan::workspace_bytes() const { return plan_ == nullptr ? 0 : plan_->workspace_bytes(); }
+
+const std::string& GemmPlan::config() const {
+  static const std::string none;
+  return plan_ == nullptr ? none : plan_->config();
+}
+
+std::string GemmPlan::explain() const { return plan_ == nullptr ? "a plan of nothing\n" : plan_->explain(); }
+
+Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,
+            const GemmOptions& options) {
+  GemmPlan plan;
+  HG_RETURN_IF_ERROR(plan.create(descriptor, options));
+  return plan.run(operands, stream);
+}
+
+}  // namespace hopper_gemm

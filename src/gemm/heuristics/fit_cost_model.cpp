@@ -1,0 +1,356 @@
+// Holds the library's cost model against measured times, and fits its coefficients to them. A random search from the
+// coefficients of today, which makes the choices good first and the times right second; it says what it found, and what
+// stands in CostModel is for a person to round and enter.
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gemm/heuristics/candidates.hpp"
+#include "gemm/heuristics/cost_model.hpp"
+
+namespace hopper_gemm::library::wgmma {
+namespace {
+
+constexpr const char* kDescription =
+    R"(Holds the library's estimates against measured times, and fits their coefficients.
+
+Prints how much longer the configurations run that the model takes than the best that were measured, the coefficients,
+how far the times of each configuration are off, and for every shape what is chosen and what the best is. Enter what
+you believe in CostModel (src/gemm/heuristics/cost_model.hpp).)";
+
+struct Coefficient {
+  const char* name;
+  double CostModel::*member;
+};
+
+constexpr Coefficient kCoefficients[] = {
+    {"launch_us", &CostModel::launch_us},
+    {"overlap_us", &CostModel::overlap_us},
+    {"fill_us", &CostModel::fill_us},
+    {"cluster_us", &CostModel::cluster_us},
+    {"block_us", &CostModel::block_us},
+    {"mn_major_block_us", &CostModel::mn_major_block_us},
+    {"skinny_block_us", &CostModel::skinny_block_us},
+    {"sm_flops_per_us", &CostModel::sm_flops_per_us},
+    {"byte_us", &CostModel::byte_us},
+    {"slowness_64_columns", &CostModel::slowness_64_columns},
+    {"slowness_one_consumer", &CostModel::slowness_one_consumer},
+    {"slowness_small_tiles", &CostModel::slowness_small_tiles},
+    {"sm_bytes_per_us", &CostModel::sm_bytes_per_us},
+    {"skinny_sm_bytes_per_us", &CostModel::skinny_sm_bytes_per_us},
+    {"sm_lines_per_us", &CostModel::sm_lines_per_us},
+    {"l2_bytes_per_us", &CostModel::l2_bytes_per_us},
+    {"memory_bytes_per_us", &CostModel::memory_bytes_per_us},
+    {"skinny_memory_bytes_per_us", &CostModel::skinny_memory_bytes_per_us},
+    {"store_elems_per_us", &CostModel::store_elems_per_us},
+    {"reduce_us", &CostModel::reduce_us},
+    {"mn_major_peer_us", &CostModel::mn_major_peer_us},
+    {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
+    {"skinny_reduce_us", &CostModel::skinny_reduce_us},
+    {"slices_us", &CostModel::slices_us},
+    {"slices_bytes_per_us", &CostModel::slices_bytes_per_us},
+};
+
+/// Times of configurations that take so many times as long as the best need not be right.
+constexpr double kWorthFitting = 1.6;
+
+struct Time {
+  Choice choice;
+  double us;
+};
+
+/// A shape's last run with B in one of its layouts.
+struct Shape {
+  Problem problem;
+  std::vector<Time> times;
+};
+
+std::string name_of(const Shape& shape) {
+  const KernelArgs& args = shape.problem.args;
+  return fmt::format("{}x{}x{}{}", args.shape.m, args.shape.n, args.shape.k,
+                     args.b.major == OperandMajor::MN ? ", B row" : "");
+}
+
+/// What an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM. Of the skinny kernel's
+/// small CTAs several share one, with 2 KiB or less beside their stages.
+int active_clusters_of_h200(const Choice& choice) {
+  constexpr int kOfSize[] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
+  constexpr int kSmBytes = 228 * 1024;
+  const int clusters = kOfSize[cluster_size(choice)];
+  if (!is_skinny(choice.tile)) return clusters;
+  return clusters * (kSmBytes / (choice.tile.stages * stage_bytes(choice.tile) + 2 * 1024));
+}
+
+/// A bf16 product of rows without a gap.
+Problem problem_of(const GemmShape& shape, OperandMajor b_major) {
+  Problem problem{.args = {},
+                  .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
+                  .programmatic_dependent_launch = true,
+                  .workspace_limit_bytes = std::size_t{64} << 20};
+  problem.args.input_type = DataType::BFloat16;
+  problem.args.shape = shape;
+  problem.args.batch_count = 1;
+  problem.args.a = {nullptr, OperandMajor::K, shape.k, 0};
+  problem.args.b = {nullptr, b_major, b_major == OperandMajor::K ? shape.k : shape.n, 0};
+  problem.args.epilogue.ldd = shape.n;
+  return problem;
+}
+
+/// The fields of a line of RFC 4180, without line breaks and quotes.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool is_quoted = false;
+  for (const char c : line) {
+    // A quote within quotes is doubled: it ends them and begins them anew, and is not kept.
+    if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (c == ',' && !is_quoted) {
+      fields.emplace_back();
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+/// Whether tiles do not reach beyond D, or by much: those that did took longer until they ended with it.
+bool has_whole_tiles(const GemmShape& shape) {
+  const auto is_whole = [](int extent) { return extent <= kBlockK || extent % 16 != 8; };
+  return is_whole(shape.m) && is_whole(shape.n);
+}
+
+/// What files of `matmul tune best --csv` say about configurations that there still are, in burst mode. Throws
+/// std::runtime_error.
+std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
+  std::map<std::string, Choice> choices;
+  for (const Choice& choice : all_choices()) choices[name_of(choice)] = choice;
+  // By shape and layout, and by date.
+  std::map<std::tuple<int, int, int, OperandMajor>, std::map<std::string, std::vector<Time>>> runs;
+  for (const std::string& path : paths) {
+    std::ifstream file(path);
+    std::string line;
+    if (!std::getline(file, line))
+      throw std::runtime_error(path + ": there is no such file, or nothing in it");
+    const std::vector<std::string> header = fields_of(line);
+    const auto column = [&](const char* name) {
+      const auto found = std::find(header.begin(), header.end(), name);
+      if (found == header.end())
+        throw std::runtime_error(fmt::format("{}: there is no column {}", path, name));
+      return static_cast<std::size_t>(found - header.begin());
+    };
+    const std::size_t version = column("version");
+    const std::size_t mode = column("mode");
+    const std::size_t time = column("time_median_us");
+    const std::size_t config = column("config");
+    const std::size_t date = column("date");
+    const std::size_t layout = column("b");
+    const std::size_t extents[] = {column("m"), column("n"), column("k")};
+    for (int number = 2; std::getline(file, line); ++number) {
+      const std::vector<std::string> fields = fields_of(line);
+      if (fields.size() != header.size()) {
+        throw std::runtime_error(fmt::format("{}:{}: {} fields, and the header has {}", path, number,
+                                             fields.size(), header.size()));
+      }
+      const auto choice = choices.find(fields[config]);
+      if (fields[version] != "best" || fields[mode] != "burst" || fields[time].empty() ||
+          choice == choices.end()) {
+        continue;
+      }
+      try {
+        const auto extent = [&](int of) { return std::stoi(fields[extents[of]]); };
+        const GemmShape shape = {extent(0), extent(1), extent(2)};
+        if (2e-9 * shape.m * shape.n * shape.k < least_gflop || (whole && !has_whole_tiles(shape))) continue;
+        const OperandMajor b_major = fields[layout] == "row" ? OperandMajor::MN : OperandMajor::K;
+        if (!is_for_kernel_of(choice->second.tile, problem_of(shape, b_major))) continue;
+        runs[{shape.m, shape.n, shape.k, b_major}][fields[date]].push_back(
+            {choice->second, std::stod(fields[time])});
+      } catch (const std::logic_error&) {
+        throw std::runtime_error(fmt::format("{}:{}: an extent or the time is no number", path, number));
+      }
+    }
+  }
+  std::vector<Shape> shapes;
+  for (const auto& [key, of_shape] : runs) {
+    const auto& [m, n, k, b_major] = key;
+    shapes.push_back({problem_of({m, n, k}, b_major), of_shape.rbegin()->second});
+  }
+  if (shapes.empty())
+    throw std::runtime_error("no row of version best with a configuration of wgmma, in burst mode");
+  return shapes;
+}
+
+double estimate_us(const Shape& shape, const Time& time, const CostModel& model) {
+  static const ActiveClusters active_clusters = active_clusters_of_h200;
+  return estimate(shape.problem.args, time.choice, active_clusters, model).time_us;
+}
+
+const Time& best_of(const Shape& shape) {
+  return *std::min_element(shape.times.begin(), shape.times.end(),
+                           [](const Time& x, const Time& y) { return x.us < y.us; });
+}
+
+/// How a model does over all shapes.
+struct Score {
+  double choices = 1;  ///< how many times as long as the best they run, geometric mean
+  double worst = 1;    ///< the most
+  double error = 0;    ///< of the times, mean of |ln(estimated / measured)|
+
+  /// What the search makes small. How much the worst choice counts beside the mean, and the times beside the choices.
+  double total() const { return choices + 0.1 * (worst - 1) + 0.5 * error; }
+};
+
+/// chosen: of each shape, if asked for.
+Score score_of(const std::vector<Shape>& shapes, const CostModel& model,
+               std::vector<const Time*>* chosen = nullptr) {
+  Score score;
+  double sum_of_logs = 0;
+  int num_errors = 0;
+  for (const Shape& shape : shapes) {
+    const double best_us = best_of(shape).us;
+    const Time* taken = nullptr;
+    double least_us = 0;
+    for (const Time& time : shape.times) {
+      const double us = estimate_us(shape, time, model);
+      if (taken == nullptr || us < least_us) {
+        taken = &time;
+        least_us = us;
+      }
+      if (time.us >= kWorthFitting * best_us) continue;
+      score.error += std::abs(std::log(us / time.us));
+      ++num_errors;
+    }
+    sum_of_logs += std::log(taken->us / best_us);
+    score.worst = std::max(score.worst, taken->us / best_us);
+    if (chosen != nullptr) chosen->push_back(taken);
+  }
+  score.choices = std::exp(sum_of_logs / static_cast<double>(shapes.size()));
+  score.error /= num_errors;
+  return score;
+}
+
+CostModel fit(const std::vector<Shape>& shapes, int steps, unsigned seed) {
+  constexpr double kStep = 0.1;
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> step(0, kStep);
+  CostModel model;
+  double best = score_of(shapes, model).total();
+  for (int i = 0; i < steps; ++i) {
+    CostModel candidate = model;
+    for (auto changes = 1 + generator() % 2; changes > 0; --changes) {
+      candidate.*kCoefficients[generator() % std::size(kCoefficients)].member *= std::exp(step(generator));
+    }
+    const double total = score_of(shapes, candidate).total();
+    if (total >= best) continue;
+    best = total;
+    model = candidate;
+  }
+  return model;
+}
+
+/// Of each configuration, what its estimated times are of the measured ones, and how many there are.
+void print_configurations(const std::vector<Shape>& shapes, const CostModel& model) {
+  std::map<std::string, std::pair<double, int>> sums_of_logs;
+  for (const Shape& shape : shapes) {
+    const double best_us = best_of(shape).us;
+    for (const Time& time : shape.times) {
+      if (time.us >= kWorthFitting * best_us) continue;
+      auto& [sum, count] = sums_of_logs[name_of(time.choice)];
+      sum += std::log(estimate_us(shape, time, model) / time.us);
+      ++count;
+    }
+  }
+  for (const auto& [name, of_name] : sums_of_logs) {
+    const auto& [sum, count] = of_name;
+    fmt::print("  {}: {:.3f} of the time, {} shapes\n", name, std::exp(sum / count), count);
+  }
+}
+
+std::string text_of(const Score& score) {
+  return fmt::format(
+      "choices run {:.3f} times as long as the best, the worst {:.3f}; times are off by {:.1f} %",
+      score.choices, score.worst, 100 * score.error);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(kDescription);
+  int steps = 0;
+  unsigned seed = 1;
+  bool whole = false;
+  double least_gflop = 0;
+  double most = 0;
+  double worst = 0;
+  std::vector<std::string> paths;
+  app.add_option("--steps", steps, "How far to search; 4000 take a second or two")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", seed, "Of the search");
+  app.add_flag(
+      "--whole", whole,
+      "Leave out shapes with more than 64 rows or columns that are 8 more than a multiple of 16: tiles that "
+      "reached beyond D took longer until they ended with it (profiles/experiments.md, 27)");
+  app.add_option("--least-gflop", least_gflop,
+                 "Leave out shapes of fewer operations, in thousands of millions");
+  app.add_option("--most", most,
+                 "Fail where today's choices run more than so many times as long as the best, on average");
+  app.add_option("--worst", worst, "Fail where one of them does");
+  app.add_option("csv", paths,
+                 "What `matmul tune best --csv` wrote; of a shape in several the last run by date counts")
+      ->required();
+  CLI11_PARSE(app, argc, argv);
+
+  const std::vector<Shape> shapes = read_shapes(paths, whole, least_gflop);
+  const Score today = score_of(shapes, {});
+  fmt::print("{} shapes: {}\n", shapes.size(), text_of(today));
+  const CostModel model = fit(shapes, steps, seed);
+  std::vector<const Time*> chosen;
+  const Score fitted = score_of(shapes, model, &chosen);
+  if (steps > 0) fmt::print("fitted: {}\n", text_of(fitted));
+  for (const Coefficient& coefficient : kCoefficients) {
+    fmt::print("  {} = {:.3g}\n", coefficient.name, model.*coefficient.member);
+  }
+  print_configurations(shapes, model);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const Time& best = best_of(shapes[i]);
+    fmt::print("{}: {} {:.2f} us, estimated {:.2f}; best {} {:.2f} us, estimated {:.2f}\n",
+               name_of(shapes[i]), name_of(chosen[i]->choice), chosen[i]->us,
+               estimate_us(shapes[i], *chosen[i], model), name_of(best.choice), best.us,
+               estimate_us(shapes[i], best, model));
+  }
+  if (most != 0 && today.choices > most) {
+    fmt::print(std::cerr, "the choices run {:.3f} times as long as the best, and {:.3f} is allowed\n",
+               today.choices, most);
+    return 1;
+  }
+  if (worst != 0 && today.worst > worst) {
+    fmt::print(std::cerr, "the worst choice runs {:.3f} times as long as the best, and {:.3f} is allowed\n",
+               today.worst, worst);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace hopper_gemm::library::wgmma
+
+int main(int argc, char** argv) {
+  try {
+    return hopper_gemm::library::wgmma::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(std::cerr, "fit_cost_model: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,39 @@
+#include "gemm/host/device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "common/cuda_check.hpp"
+#include "common/cuda_context.hpp"
+
+namespace hopper_gemm::library {
+namespace {
+
+constexpr int kOldestMajor = 8;
+
+}  // namespace
+
+Status query_current_device(Device* device) {
+  const cudaError_t error = cudaGetDevice(&device->id);
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) {
+    return unsupported(cuda_status(error, "no GPU can be used").message());
+  }
+  HG_RETURN_IF_ERROR(cuda_status(error, "cudaGetDevice"));
+  const auto query = [device](cudaDeviceAttr attribute, int* value) {
+    return cuda_status(cudaDeviceGetAttribute(value, attribute, device->id), "cudaDeviceGetAttribute");
+  };
+  HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMajor, &device->major));
+  HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMinor, &device->minor));
+  device->context = current_context_id();
+  HG_RETURN_IF_ERROR(current_context_sm_count(device->id, &device->sm_count));
+  return query(cudaDevAttrMaxSharedMemoryPerBlockOptin, &device->max_shared_bytes);
+}
+
+Status check_device(const Device& device) {
+  if (device.major >= kOldestMajor) return {};
+  return unsupported("the GPU has compute capability " + std::to_string(device.major) + "." +
+                     std::to_string(device.minor) + ", and the library needs 8.0 or newer");
+}
+
+}  // namespace hopper_gemm::library

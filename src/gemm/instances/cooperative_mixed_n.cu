@@ -1,0 +1,44 @@
+// The host's half of the wide kernel.
+
+#include "gemm/kernel/cooperative_mixed_n.cuh"
+
+#include <cstdint>
+
+#include "device/wave_steps.hpp"
+#include "gemm/host/mixed_n_launch.hpp"
+
+namespace hopper_gemm::library {
+namespace {
+
+using wide::Config;
+
+__device__ WaveSteps steps_of_launches;
+
+struct Kernels {
+  static constexpr bool kHasGeneral = has_general_epilogue(kWideTile);
+
+  template <typename Operands, wgmma::EpilogueKind>
+  static auto of() {
+    return wide::gemm_kernel<Operands>;
+  }
+
+  /// See find_wave_steps().
+  static Status load() {
+    void* steps = nullptr;
+    return find_wave_steps(steps_of_launches, &steps);
+  }
+
+  /// tiles: of which the first fill waves of so many clusters.
+  static Status begin_steps(const TwoWidthTiles<Config>& tiles, int num_k_blocks, int clusters,
+                            cudaStream_t stream, cuda::std::uint32_t** steps) {
+    const std::int64_t waves = tiles.wide.num_tiles() / static_cast<std::uint32_t>(clusters);
+    return begin_wave_steps(steps_of_launches, waves * num_k_blocks, stream, steps);
+  }
+};
+
+}  // namespace
+
+const TwoWidthKernel kWideKernel =
+    TwoWidthLauncher<Config, wide::SharedStorage, TwoWidthParams<Config>, Kernels>::kKernel;
+
+}  // namespace hopper_gemm::library

@@ -1,0 +1,7 @@
+#include "gemm/instances/mma_sync_configs.hpp"
+
+namespace hopper_gemm::library::mma {
+
+const LargeInstances kLargeInstancesFp16 = instance_table<kLargeConfigs, __half>();
+
+}  // namespace hopper_gemm::library::mma

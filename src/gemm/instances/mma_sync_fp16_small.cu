@@ -1,0 +1,7 @@
+#include "gemm/instances/mma_sync_configs.hpp"
+
+namespace hopper_gemm::library::mma {
+
+const SmallInstances kSmallInstancesFp16 = instance_table<kSmallConfigs, __half>();
+
+}  // namespace hopper_gemm::library::mma

@@ -1,0 +1,792 @@
+// The library's general kernel for sm_90: version 12 of the Hopper ladder, of which it keeps pipeline, roles
+// and stores, for every operation that the library has. Others do better where a problem is plain
+// (wide_gemm.cuh, pingpong_gemm.cuh) or has few rows (skinny_gemm.cuh).
+//
+// A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of
+// CTAs that share a tile's K are known when it runs: a branch that all threads take alike, outside of the
+// loop over K, selects one of the loops, of which there is one for each type and layout. Tiles that is_plain_only() are
+// compiled once, for plain epilogues and K-major operands.
+//
+// Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
+// without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
+//
+// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their
+// sums (sums_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes
+// first. Where a cluster is too few as well, K is cut in slices, whose sums are matrices of their own:
+// add_slices.cu makes D of them.
+
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+#include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/griddepcontrol.cuh>
+#include <ptx/named_barrier.cuh>
+#include <ptx/prefetch.cuh>
+#include <ptx/setmaxnreg.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "common/gemm_shape.hpp"
+#include "device/cluster_positions.hpp"
+#include "device/device_common.cuh"
+#include "device/epilogue.cuh"
+#include "device/fragment_epilogue.cuh"
+#include "device/pipeline.cuh"
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map_type.hpp"
+#include "device/tile_queue.cuh"
+#include "device/tile_scheduler.hpp"
+#include "gemm/config.hpp"
+#include "gemm/epilogue/split_k_exchange.cuh"
+#include "gemm/host/kernel_args.hpp"
+#include "hopper_gemm/gemm_epilogue.hpp"
+
+namespace hopper_gemm::library::wgmma {
+
+enum class TileOrder { Columns, Hilbert };
+
+/// What of a launch is no tensor map.
+struct Params {
+  GemmShape shape;
+  int batch_count;
+  // The last clusters may reach below or beside D: the CTA multiplies all the same, since its peer needs its part of
+  // what they share.
+  TileGrid grid;  ///< of cluster tiles, of one batch
+  /// Where a tile begins at most: the last ones end with D, for TMA takes long to fill in zeros. They and those ahead of
+  /// them store the same values twice, which only those that read no C may do.
+  int last_m0;
+  int last_n0;
+  cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
+  OperandMajor a_major;
+  OperandMajor b_major;
+  bool a_is_batched;  ///< or all batches share one
+  bool b_is_batched;
+  bool is_fp16;
+  bool stores_by_tma;
+  TileOrder order;
+  int split;           ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int k_blocks;        ///< of 64, of each of these
+  int longer_parts;    ///< how many of these have one more
+  int k_slices;        ///< a matrix of sums each, which are batches to batch_count and num_tiles
+  int slice_k_blocks;  ///< from the start of one K slice to that of the next
+  int used_stages;     ///< the others need no barriers
+  int a_lines;         ///< of a stage that TMA brings, loaded_lines()
+  int b_lines;
+  /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
+  int prefetched_k_blocks;
+  bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
+  GemmEpilogue epilogue;
+};
+
+template <Tile kTile, EpilogueKind kEpilogueKind>
+struct Config {
+  static_assert(fault_of(kTile) == nullptr);
+  static constexpr bool kIsPlain = kEpilogueKind == EpilogueKind::Plain;
+  static_assert(kIsPlain || !is_plain_only(kTile));
+  static constexpr bool kIsKMajor = is_plain_only(kTile);
+  static constexpr int BLOCK_M = kTile.block_m;
+  static constexpr int BLOCK_N = kTile.block_n;
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int kWgmmaM = 64;
+  static constexpr int kWgmmaK = 16;
+  static constexpr int kNumStages = kTile.stages;
+  static constexpr int kClusterM = kTile.cluster_m;
+  static constexpr int kClusterN = kTile.cluster_n;
+  static constexpr int kClusterSize = cluster_size(kTile);
+  static constexpr bool kCanSplit = can_split(kTile);
+  static constexpr int kNumConsumers = kTile.consumers;
+  static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
+  static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
+  static constexpr int kNumThreads = num_threads(kTile);
+  static constexpr int kConsumerBlocks =
+      BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
+  static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
+  static constexpr int kStoreN = 64;      // columns of a 16-bit D that a store buffer holds
+  static constexpr int kRowBytes = 128;
+  static constexpr int kSpanElems = 64;  // of an MN-major tile's rows
+  static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
+  static constexpr int kStageBytesB = BLOCK_N * kRowBytes;
+  // An m64 block of A: 64 rows if K-major, and if MN-major a span of 64 columns by 64 rows.
+  static constexpr int kBlockBytesA = kWgmmaM * kRowBytes;
+  static constexpr int kSpanBytes = BLOCK_K * kRowBytes;
+  // With one consumer warpgroup, the launch leaves each thread as many registers as it can use.
+  static constexpr bool kMovesRegisters = kNumConsumers > 1;
+  static constexpr int kProducerRegisters = 40;
+  static constexpr int kConsumerRegisters = 232;
+  static_assert(!kMovesRegisters || kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                                        (1 + kNumConsumers) * (kRegistersPerSm / kNumThreads / 8 * 8));
+
+  static __device__ __forceinline__ OperandMajor a_major(const Params& params) {
+    return kIsKMajor ? OperandMajor::K : params.a_major;
+  }
+  static __device__ __forceinline__ OperandMajor b_major(const Params& params) {
+    return kIsKMajor ? OperandMajor::K : params.b_major;
+  }
+
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer's warp read it
+  using Pipeline =
+      hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
+};
+
+template <typename Config>
+struct alignas(1024) SharedStorage {
+  // A stage of A: K-major [BLOCK_M, 64], or MN-major [BLOCK_M / 64][64, 64]; the same of B. 128B swizzle.
+  unsigned char a[Config::kNumStages][Config::kStageBytesA];
+  unsigned char b[Config::kNumStages][Config::kStageBytesB];
+  unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
+  typename Config::Pipeline pipeline;
+  typename Config::TileQueue tile_queue;
+  SumsExchange exchange;
+
+  /// Where the sums of the CTA's peers come to, once it has multiplied.
+  __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(a); }
+  // No CTA adds up more than its share of the pieces, rounded up.
+  static_assert(!Config::kCanSplit ||
+                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplit * kSumsPieceBytes <=
+                    Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
+};
+
+// A named barrier.
+inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
+
+/// A CTA's tile: the cluster's, and the CTA's place in it.
+template <typename Config>
+struct CtaTile {
+  int batch;
+  int m0;
+  int n0;
+
+  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, const Params& params, int rank_m, int rank_n) {
+    batch = params.batch_count == 1 ? 0 : cluster_tile.m / params.grid.m;
+    const int tile_m = (cluster_tile.m - batch * params.grid.m) * Config::kClusterM + rank_m;
+    const int tile_n = cluster_tile.n * Config::kClusterN + rank_n;
+    m0 = tile_m * Config::BLOCK_M;
+    n0 = tile_n * Config::BLOCK_N;
+    if (m0 > params.last_m0) m0 = params.last_m0;
+    if (n0 > params.last_n0) n0 = params.last_n0;
+  }
+};
+
+/// The cluster tile at a place of the order: batch after batch, m counting on through all of them.
+__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params, int leaf) {
+  const cuda::std::uint32_t tiles = params.grid.num_tiles();
+  const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
+  index -= batch * tiles;
+  TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, params.grid, leaf)
+                                                      : column_order(index, params.grid);
+  tile.m += static_cast<int>(batch) * params.grid.m;
+  return tile;
+}
+
+/// Loads one operand's part of a stage: kLines along M or N, of which each of kSharers CTAs brings its slice to all.
+template <int kLines, int kSharers>
+__device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMap* tensor_map,
+                                             OperandMajor major, int line0, int k, int batch, int slice,
+                                             cuda::std::uint16_t sharers, ptx::SmemAddr bar) {
+  constexpr int kSpan = 64;
+  constexpr int kRowBytes = 128;
+  const auto load = [&](int first_row, int column, int row) {
+    const ptx::SmemAddr destination = stage + static_cast<cuda::std::uint32_t>(first_row * kRowBytes);
+    if constexpr (kSharers == 1) {
+      ptx::cp_async_bulk_tensor_g2s(destination, tensor_map, {column, row, batch}, bar);
+    } else {
+      ptx::cp_async_bulk_tensor_g2s_multicast(destination, tensor_map, {column, row, batch}, bar, sharers);
+    }
+  };
+  const bool is_k_major = major == OperandMajor::K;
+  const int first = slice * (is_k_major ? kLines / kSharers : kSpan / kSharers);
+  const int line = is_k_major ? line0 + first : line0;
+  const int along_k = is_k_major ? k : k + first;
+  load(first, is_k_major ? along_k : line, is_k_major ? line : along_k);
+  if (!is_k_major) {
+#pragma unroll
+    for (int span = 1; span < kLines / kSpan; ++span) {
+      load(span * kSpan + first, line0 + span * kSpan, along_k);
+    }
+  }
+}
+
+/// What load_operand() does not write to a K-major stage, where boxes have fewer lines than slices: it
+/// belongs to elements of D that do not exist. lines: those of all boxes.
+template <int kLines, int kSharers>
+__device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines) {
+  constexpr int kRowBytes = 128;
+#pragma unroll
+  for (int slice = 0; slice < kSharers; ++slice) {
+    const int first = slice * (kLines / kSharers) + lines / kSharers;
+    leave_undefined(stage + static_cast<cuda::std::uint32_t>(first * kRowBytes),
+                    (kLines - lines) / kSharers * kRowBytes);
+  }
+}
+
+/// Brings the first K blocks of A and B to L2, ahead of griddepcontrol.wait: what the kernel before this one
+/// may still write of them goes through L2, too, so that this needs no order. Clusters that share an
+/// operand's lines take turns along K. Threads: one of each CTA. first_k_block, num_k_blocks: of the CTA.
+template <typename Config>
+__device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
+                                                  const TensorMap* tensor_map_b, TileCoord cluster_tile,
+                                                  CtaTile<Config> tile, int rank_m, int rank_n,
+                                                  int first_k_block, int num_k_blocks) {
+  const int k_blocks = num_k_blocks < params.prefetched_k_blocks ? num_k_blocks : params.prefetched_k_blocks;
+  const int line_a = tile.m0 + rank_n * (Config::BLOCK_M / Config::kClusterN);
+  const int line_b = tile.n0 + rank_m * (Config::BLOCK_N / Config::kClusterM);
+  for (int k_block = cluster_tile.n; k_block < k_blocks; k_block += params.grid.n) {
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_a,
+                                       {(first_k_block + k_block) * Config::BLOCK_K, line_a, 0});
+  }
+  for (int k_block = cluster_tile.m; k_block < k_blocks; k_block += params.grid.m) {
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_b,
+                                       {(first_k_block + k_block) * Config::BLOCK_K, line_b, 0});
+  }
+}
+
+/// A consumer warpgroup's product over `num_k_blocks` stages. accum: overwritten; of no stages, anything. Threads: the
+/// whole warpgroup, `thread` counting from its first.
+template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
+__device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                         SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
+                                         int num_k_blocks, int consumer, int thread) {
+  using namespace ptx;
+  const auto first_desc = [](Major major, const unsigned char* tile) {
+    const cuda::std::uint32_t address = smem_addr(tile).value;
+    return major == Major::K ? make_k_major_b128_desc(address)
+                             : make_mn_major_b128_desc(address, Config::kSpanBytes);
+  };
+  constexpr auto kStepBytes = [](Major major) {
+    return static_cast<cuda::std::uint32_t>(Config::kWgmmaK *
+                                            (major == Major::K ? int{sizeof(T)} : Config::kRowBytes));
+  };
+  const cuda::std::uint64_t first_desc_a =
+      first_desc(kMajorA, smem.a[0] + consumer * Config::kConsumerBlocks * Config::kBlockBytesA);
+  const cuda::std::uint64_t first_desc_b = first_desc(kMajorB, smem.b[0]);
+  typename Config::Pipeline::State previous;
+#pragma unroll
+  for (auto& block : accum) wgmma_fence_operand(block);
+  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * Config::kStageBytesA);
+    const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * Config::kStageBytesB);
+    smem.pipeline.consumer_wait(state);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < Config::BLOCK_K / Config::kWgmmaK; ++step) {
+      const auto desc_b = advance_smem_desc(stage_desc_b, step * kStepBytes(kMajorB));
+#pragma unroll
+      for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+        const auto desc_a =
+            advance_smem_desc(stage_desc_a, step * kStepBytes(kMajorA) + block * Config::kBlockBytesA);
+        wgmma_mma_async<Config::BLOCK_N, T, kMajorA, kMajorB>(accum[block], desc_a, desc_b,
+                                                              k_block != 0 || step != 0);
+      }
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<1>();
+    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);
+    previous = state;
+    state.advance();
+  }
+  wgmma_wait_group<0>();
+#pragma unroll
+  for (auto& block : accum) wgmma_fence_operand(block);
+  if (num_k_blocks != 0) smem.pipeline.consumer_release(previous, thread);
+}
+
+/// The loop for the launch's layouts.
+template <typename Config, typename T>
+__device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                                 SharedStorage<Config>& smem,
+                                                 typename Config::Pipeline::State& state,
+                                                 const Params& params, int num_k_blocks, int consumer,
+                                                 int thread) {
+  using ptx::Major;
+  const bool a_is_k_major = Config::a_major(params) == OperandMajor::K;
+  const bool b_is_k_major = Config::b_major(params) == OperandMajor::K;
+  if (a_is_k_major && b_is_k_major) {
+    multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+  } else if constexpr (!Config::kIsKMajor) {
+    if (a_is_k_major) {
+      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+    } else if (b_is_k_major) {
+      multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+    } else {
+      multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+    }
+  }
+}
+
+/// A warp's way of storing D through shared memory and TMA, one piece of 128 bytes by 16 rows after the other.
+class StoreQueue {
+ public:
+  __device__ __forceinline__ StoreQueue(unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes],
+                                        const TensorMap* tensor_map, int lane)
+      : buffers_(buffers), tensor_map_(tensor_map), lane_(lane) {}
+
+  /// Where the next piece goes, once TMA has read what was there. Threads: the whole warp.
+  __device__ __forceinline__ unsigned char* acquire() {
+    if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();
+    __syncwarp();
+    return buffers_[next_];
+  }
+
+  /// Stores what the warp has written there. Threads: the whole warp.
+  __device__ __forceinline__ void store(int column, int row, int batch) {
+    ptx::fence_proxy_async_shared_cta();
+    __syncwarp();
+    if (lane_ == 0) {
+      ptx::cp_async_bulk_tensor_s2g(tensor_map_, {column, row, batch}, ptx::smem_addr(buffers_[next_]));
+      ptx::cp_async_bulk_commit_group();
+    }
+    next_ ^= 1;
+    static_assert(kStoreBuffers == 2);
+  }
+
+  /// Shared memory must outlive the copies that read it.
+  __device__ __forceinline__ void drain() {
+    if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<0>();
+  }
+
+ private:
+  unsigned char (&buffers_)[kStoreBuffers][kStoreBufferBytes];
+  const TensorMap* tensor_map_;
+  int lane_;
+  int next_ = 0;
+};
+
+/// Rounds a fragment of kStoreN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void store_plain_piece(float (&values)[Config::kStoreN / 2], StoreQueue& stores,
+                                                  const GemmEpilogue& epilogue, FragmentCorner corner,
+                                                  int lane) {
+#pragma unroll
+  for (float& value : values) value *= epilogue.alpha;
+  const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
+  if (epilogue.output_type == DataType::Float16) {
+    stage_fragment_swizzled<__half, Config::kStoreN>(values, staging, 0, lane);
+  } else {
+    stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(values, staging, 0, lane);
+  }
+  stores.store(corner.column, corner.row, corner.batch);
+}
+
+/// A consumer warp's part of D where it is alpha · sum of a 16-bit type, and TMA stores it. corner: of the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_plain(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+#pragma unroll
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+#pragma unroll
+    for (int piece = 0; piece < ceil_div(Config::BLOCK_N, Config::kStoreN); ++piece) {
+      // The last piece ends with the tile, and stores once more what it shares with the one before it.
+      const int left = Config::BLOCK_N - Config::kStoreN;
+      const int column = piece * Config::kStoreN < left ? piece * Config::kStoreN : left;
+      float values[Config::kStoreN / 2];
+#pragma unroll
+      for (int e = 0; e < Config::kStoreN / 2; ++e) values[e] = accum[block][column / 2 + e];
+      store_plain_piece<Config>(values, stores, epilogue,
+                                {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column},
+                                lane);
+    }
+  }
+}
+
+/// Brings what a consumer warp's part of D takes of C to L2, while the warp multiplies: from memory it would
+/// come too late for loads that are one piece ahead. corner: of the warp's rows. Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void prefetch_c(const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kLineBytes = 128;
+  constexpr int kWarpRows = 16;
+  const GemmEpilogue& epilogue = params.epilogue;
+  const int elem_bytes = size_of(epilogue.output_type);
+  const int lines_of_row = Config::BLOCK_N * elem_bytes / kLineBytes;
+  const char* const c =
+      static_cast<const char*>(epilogue.c) + corner.batch * epilogue.c_batch_stride * elem_bytes;
+#pragma unroll 1
+  for (int line = lane; line < Config::kConsumerBlocks * kWarpRows * lines_of_row; line += kWarpThreads) {
+    const int row_of_warp = line / lines_of_row;
+    const int row = corner.row + row_of_warp / kWarpRows * Config::kWgmmaM + row_of_warp % kWarpRows;
+    const int column = corner.column + line % lines_of_row * (kLineBytes / elem_bytes);
+    if (row < params.shape.m && column < params.shape.n) {
+      ptx::prefetch_l2(c + (row * epilogue.ldc + column) * elem_bytes);
+    }
+  }
+}
+
+/// The same of a bias for columns, to L1.
+template <typename Config>
+__device__ __forceinline__ void prefetch_bias(const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kLineBytes = 128;
+  const GemmEpilogue& epilogue = params.epilogue;
+  const int elem_bytes = size_of(epilogue.bias_type);
+  const int column = corner.column + lane * (kLineBytes / elem_bytes);
+  if (lane * kLineBytes < Config::BLOCK_N * elem_bytes && column < params.shape.n) {
+    ptx::prefetch_l1(static_cast<const char*>(epilogue.bias) +
+                     (corner.batch * epilogue.bias_batch_stride + column) * elem_bytes);
+  }
+}
+
+/// Columns that are finished at a time where there is more to do: with more, registers run out.
+inline constexpr int kPieceN = 32;
+
+/// Calls take(e, value) for element e of piece number `piece` of the accumulators, kColumns columns of one
+/// m64 block. The number is known at run time only, and registers have no index: there is a branch for each.
+template <typename Config, int kColumns, typename Take>
+__device__ __forceinline__ void take_piece(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                           int piece, const Take& take) {
+  constexpr int kPieces = Config::BLOCK_N / kColumns;
+#pragma unroll
+  for (int i = 0; i < Config::kConsumerBlocks * kPieces; ++i) {
+    if (piece != i) continue;
+#pragma unroll
+    for (int e = 0; e < kColumns / 2; ++e) take(e, accum[i / kPieces][i % kPieces * kColumns / 2 + e]);
+  }
+}
+
+/// Whether store_whole() takes a tile: all of it inside of D, of a 16-bit type, which TMA stores, and what is read of C
+/// aligned.
+template <typename Config>
+__device__ __forceinline__ bool is_whole(const Params& params, const CtaTile<Config>& tile) {
+  const GemmEpilogue& epilogue = params.epilogue;
+  return params.stores_by_tma && epilogue.output_type != DataType::Float32 &&
+         tile.m0 <= params.shape.m - Config::BLOCK_M && tile.n0 <= params.shape.n - Config::BLOCK_N &&
+         (epilogue.beta == 0 ||
+          has_aligned_pairs<cuda::std::uint16_t>(epilogue.c, epilogue.ldc, epilogue.c_batch_stride));
+}
+
+/// A consumer warp's part of D as most of it is, see is_whole(), without the branches that the rest of it
+/// needs. corner: of the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_whole(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+  constexpr int kGroups = kPieceN / 8;
+  const GemmEpilogue& epilogue = params.epilogue;
+  unsigned char* buffer = nullptr;
+#pragma unroll 1
+  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+    const FragmentCorner of_piece = {corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
+                                     corner.column + piece % kPieces * kPieceN};
+    const FragmentPosition position = position_of_lane(of_piece, lane);
+    EpilogueInputs<kGroups> inputs;
+    if (epilogue.beta != 0) load_whole_c<cuda::std::uint16_t>(inputs, epilogue, position);
+    float values[kPieceN / 2] = {};
+    take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
+#pragma unroll
+    for (float& value : values) value *= epilogue.alpha;
+    if (epilogue.beta != 0) {
+      if (epilogue.output_type == DataType::Float16) {
+        add_scaled_c<__half>(values, inputs, epilogue.beta);
+      } else {
+        add_scaled_c<__nv_bfloat16>(values, inputs, epilogue.beta);
+      }
+    }
+    load_and_add_bias(values, epilogue, position, params.shape);
+    activate(values, epilogue.activation);
+    // Two pieces fill a buffer.
+    const int first_column = piece * kPieceN % Config::kStoreN;
+    if (first_column == 0) buffer = stores.acquire();
+    if (epilogue.output_type == DataType::Float16) {
+      stage_fragment_swizzled<__half, kPieceN>(values, ptx::smem_addr(buffer), first_column, lane);
+    } else {
+      stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, ptx::smem_addr(buffer), first_column, lane);
+    }
+    if (first_column != 0) stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);
+  }
+}
+
+/// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a
+/// loop, as there is much to ask for. corner: of the warp's rows.
+template <typename Config>
+__device__ __forceinline__ void store_general(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
+    const Params& params, FragmentCorner corner, int lane) {
+  constexpr int kPieces = Config::BLOCK_N / kPieceN;
+  constexpr int kGroups = kPieceN / 8;
+  const DataType type = params.epilogue.output_type;
+  // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
+  const bool by_tma = params.stores_by_tma && (params.shape.n % (16 / size_of(type)) == 0 ||
+                                               corner.column <= params.shape.n - Config::BLOCK_N);
+  unsigned char* buffer = nullptr;
+#pragma unroll 1
+  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
+    const FragmentCorner of_piece = {corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
+                                     corner.column + piece % kPieces * kPieceN};
+    const FragmentPosition position = position_of_lane(of_piece, lane);
+    float values[kPieceN / 2] = {};
+    take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
+    scale_and_add(values, params.epilogue,
+                  load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape));
+    activate(values, params.epilogue.activation);
+    if (!by_tma) {
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+      continue;
+    }
+    // Of a 16-bit type two pieces fill a buffer.
+    const int first_column = type == DataType::Float32 ? 0 : piece * kPieceN % Config::kStoreN;
+    if (first_column == 0) buffer = stores.acquire();
+    const ptx::SmemAddr staging = ptx::smem_addr(buffer);
+    switch (type) {
+      case DataType::BFloat16:
+        stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
+        break;
+      case DataType::Float16:
+        stage_fragment_swizzled<__half, kPieceN>(values, staging, first_column, lane);
+        break;
+      case DataType::Float32: stage_fp32(values, buffer, 0, lane); break;
+    }
+    if (type == DataType::Float32 || first_column != 0) {
+      stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);
+    }
+  }
+}
+
+/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The
+/// tile's pieces are dealt to all of them; each warp sends the others' to the same warp of their CTAs, where
+/// the sums of a lane belong to the same elements. A CTA adds in the order of K, so that the sum does not
+/// depend on who came first. Threads: all consumers of all CTAs; thread: number in the CTA.
+template <typename Config>
+__device__ __forceinline__ void reduce_and_store(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
+    StoreQueue& stores, const Params& params, CtaTile<Config> tile, int split_rank, int thread) {
+  constexpr int kColumns = Config::kIsPlain ? Config::kStoreN : kPieceN;
+  constexpr int kGroups = kColumns / 8;
+  constexpr int kWarpRows = 16;
+  constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
+  constexpr int kPiecesOfBlock = Config::BLOCK_N / kColumns;
+  constexpr int kPieceBytes = kWarpRows * kColumns * int{sizeof(float)};
+  static_assert(kPieceBytes <= kSumsPieceBytes);
+  const int lane = thread % kWarpThreads;
+  const int warp = thread / kWarpThreads;
+  const int rows = params.shape.m - tile.m0;
+  const int row_blocks = rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows);
+  const auto row_block_of = [&](int block) {
+    return (warp / 4 * Config::kConsumerBlocks + block) * 4 + warp % 4;
+  };
+  // Turned by a row block for each group of columns, so that those of a CTA are different warps'.
+  const auto number_of = [&](int row_block, int i) { return i * row_blocks + (row_block + i) % row_blocks; };
+  const auto place_of = [&](int piece, int source) {
+    return place_of_sums<kColumns>(smem.peers_sums(), piece, params.split, source, lane);
+  };
+
+  smem.exchange.begin(params.split, split_rank, thread % kWarpgroupThreads, thread == 0,
+                      row_blocks * kPiecesOfBlock, kPieceBytes);
+#pragma unroll
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < kPiecesOfBlock; ++i) {
+      const int piece = number_of(row_block_of(block), i);
+      const int owner = owner_of(piece, params.split);
+      if (row_block_of(block) >= row_blocks || owner == split_rank) continue;
+      smem.exchange.template send<kColumns>(accum[block] + i * kColumns / 2, place_of(piece, split_rank),
+                                            owner);
+    }
+  }
+#pragma unroll 1
+  for (int piece_of_warp = 0; piece_of_warp < Config::kConsumerBlocks * kPiecesOfBlock; ++piece_of_warp) {
+    const int row_block = row_block_of(piece_of_warp / kPiecesOfBlock);
+    const int column = piece_of_warp % kPiecesOfBlock * kColumns;
+    const int piece = number_of(row_block, piece_of_warp % kPiecesOfBlock);
+    if (row_block >= row_blocks || owner_of(piece, params.split) != split_rank) continue;
+    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + column};
+    const FragmentPosition position = position_of_lane(corner, lane);
+    EpilogueInputs<kGroups> inputs;
+    if constexpr (!Config::kIsPlain) {
+      inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
+    }
+    smem.exchange.await_sums();
+    float values[kColumns / 2] = {};
+#pragma unroll 1
+    for (int source = 0; source < params.split; ++source) {
+      if (source == split_rank) {
+        take_piece<Config, kColumns>(accum, piece_of_warp, [&](int e, float sum) { values[e] += sum; });
+      } else {
+        add_sums<kColumns>(values, place_of(piece, source));
+      }
+    }
+    if constexpr (Config::kIsPlain) {
+      store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
+    } else {
+      scale_and_add(values, params.epilogue, inputs);
+      activate(values, params.epilogue.activation);
+      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+    }
+  }
+}
+
+template <typename Config>
+__global__ void __launch_bounds__(Config::kNumThreads, 1)
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b,
+                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
+                const __grid_constant__ ClusterPositions positions) {
+  using namespace ptx;
+  auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int split = Config::kCanSplit ? params.split : 1;
+  // Their sums are fp32, which is not plain.
+  constexpr bool kCanSliceK = Config::kCanSplit && !Config::kIsPlain;
+
+  const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
+  const bool has_one_tile = params.num_tiles <= nclusterid_x();
+  if (thread == Config::kNumConsumerThreads) {
+    prefetch_tensormap(&tensor_map_a);
+    prefetch_tensormap(&tensor_map_b);
+    smem.pipeline.init(params.used_stages);
+    for (int stage = 0; stage < params.used_stages; ++stage) {
+      leave_rest_undefined<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[stage]), params.a_lines);
+      leave_rest_undefined<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[stage]), params.b_lines);
+    }
+    if (!has_one_tile) smem.tile_queue.init();
+    if (split > 1) smem.exchange.init(split, Config::kNumConsumers);
+    // TMA and the peer CTA use the barriers, and must see them initialised.
+    fence_mbarrier_init_release_cluster();
+  }
+  if (Config::kClusterSize == 1 && is_in_producer_warp) {
+    // It made the barriers, and loads without having to wait for those who use them.
+    __syncwarp();
+    barrier_arrive(kSetUpBarrier, Config::kNumThreads);
+  }
+  const int cta_rank = static_cast<int>(cluster_ctarank());
+  const int rank_m = Config::kClusterM == 1 ? 0 : cta_rank % Config::kClusterM;
+  const int rank_n = Config::kClusterN == 1 ? 0 : cta_rank / Config::kClusterM;
+  const int split_rank = Config::kCanSplit ? cta_rank : 0;
+  const cuda::std::uint32_t cluster = clusterid_x();
+  const cuda::std::uint32_t num_clusters = nclusterid_x();
+  // The first CTAs take one block more where K does not divide.
+  const int num_k_blocks = params.k_blocks + (split_rank < params.longer_parts ? 1 : 0);
+  const int first_k_block =
+      split_rank * params.k_blocks + (split_rank < params.longer_parts ? split_rank : params.longer_parts);
+  const auto tile_of = [&](TileCoord cluster_tile) {
+    return CtaTile<Config>(cluster_tile, params, rank_m, rank_n);
+  };
+  // Where there is one tile for each cluster, everyone finds it alone, while the barriers are made.
+  const cuda::std::uint32_t first_index =
+      has_one_tile || num_clusters > ClusterPositions::kMaxClusters ? cluster : positions.position[cluster];
+  const TileCoord only_tile = has_one_tile ? tile_at(cluster, params, Config::kLeaf) : TileCoord{};
+
+  if constexpr (Config::kClusterSize > 1) {
+    barrier_cluster_arrive_relaxed();
+    barrier_cluster_wait();
+  } else {
+    // The peers' barriers are not needed before the sums are there.
+    if (split > 1) barrier_cluster_arrive_relaxed();
+    if (!is_in_producer_warp) barrier_sync(kSetUpBarrier, Config::kNumThreads);
+  }
+  if (params.prefetched_k_blocks > 0 && is_in_producer_warp) {
+    if (elect_sync()) {
+      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, only_tile, tile_of(only_tile), rank_m,
+                                rank_n, first_k_block, num_k_blocks);
+    }
+    __syncwarp();
+  }
+  // Everything before this line read and wrote nothing but shared memory.
+  griddepcontrol_wait();
+
+  typename Config::Pipeline::State state;
+  typename Config::TileQueue::State queue_state;
+
+  if (thread >= Config::kNumConsumerThreads) {
+    if constexpr (Config::kMovesRegisters) setmaxnreg_dec<Config::kProducerRegisters>();
+    if (is_in_producer_warp) {
+      const bool is_leader = elect_sync();
+      const int lane = thread % kWarpThreads;
+      const auto sharers_of_a = static_cast<cuda::std::uint16_t>(
+          (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) /
+          ((1 << Config::kClusterM) - 1));
+      const auto sharers_of_b =
+          static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+        const CtaTile<Config> tile =
+            tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
+        queue_state.advance();
+        int batch = tile.batch;
+        int first_of_k_slice = 0;
+        if constexpr (kCanSliceK) {
+          if (params.k_slices > 1) {
+            batch = tile.batch / params.k_slices;
+            first_of_k_slice = tile.batch % params.k_slices * params.slice_k_blocks;
+          }
+        }
+        const int batch_a = params.a_is_batched ? batch : 0;
+        const int batch_b = params.b_is_batched ? batch : 0;
+        for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+          smem.pipeline.producer_wait_uniform(state);
+          if (is_leader) {
+            const SmemAddr bar =
+                smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
+            const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
+            load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
+                                                             Config::a_major(params), tile.m0, k, batch_a,
+                                                             rank_n, sharers_of_a, bar);
+            load_operand<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[state.stage]), &tensor_map_b,
+                                                             Config::b_major(params), tile.n0, k, batch_b,
+                                                             rank_m, sharers_of_b, bar);
+          }
+          state.advance();
+        }
+      }
+      // The next kernel may set itself up where SMs become free. It waits for this one's end all the same.
+      if (params.triggers_dependents) griddepcontrol_launch_dependents();
+      if constexpr (Config::kClusterSize > 1) {
+        smem.pipeline.producer_drain_uniform(state, params.used_stages);
+      }
+    } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
+      // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp,
+      // runs ahead.
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+        smem.tile_queue.send(queue_state, tile_at(index, params, Config::kLeaf));
+        queue_state.advance();
+      }
+    }
+    if (split > 1) barrier_cluster_wait();
+  } else {
+    if constexpr (Config::kMovesRegisters) setmaxnreg_inc<Config::kConsumerRegisters>();
+    const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
+    const int warp = thread / kWarpThreads;
+    const int lane = thread % kWarpThreads;
+    StoreQueue stores(smem.d[warp], &tensor_map_d, lane);
+    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
+    for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+      const CtaTile<Config> tile =
+          tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
+      queue_state.advance();
+      const FragmentCorner corner = {
+          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
+          tile.n0};
+      if constexpr (!Config::kIsPlain) {
+        if (params.epilogue.beta != 0 && split == 1) prefetch_c<Config>(params, corner, lane);
+        if (params.epilogue.bias_kind == Bias::PerColumn) prefetch_bias<Config>(params, corner, lane);
+      }
+      if (params.is_fp16) {
+        multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
+                                         thread % kWarpgroupThreads);
+      } else {
+        multiply_layouts<Config, __nv_bfloat16>(accum, smem, state, params, num_k_blocks, consumer,
+                                                thread % kWarpgroupThreads);
+      }
+      if constexpr (Config::kCanSplit) {
+        if (split > 1) {
+          reduce_and_store<Config>(accum, smem, stores, params, tile, split_rank, thread);
+          continue;
+        }
+      }
+      if constexpr (Config::kIsPlain) {
+        store_plain<Config>(accum, stores, params.epilogue, corner, lane);
+      } else if (is_whole(params, tile)) {
+        store_whole<Config>(accum, stores, params, corner, lane);
+      } else {
+        store_general<Config>(accum, stores, params, corner, lane);
+      }
+    }
+    stores.drain();
+  }
+}
+
+}  // namespace hopper_gemm::library::wgmma

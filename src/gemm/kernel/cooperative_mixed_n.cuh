@@ -1,0 +1,332 @@
+// The library's kernel for large products on sm_90: version 18 of the Hopper ladder, with its tiles of two
+// widths, the stores of one half of a tile under the products of the other, and the fourth stage that there
+// is room for when they go through what the last K block has left of A. That takes all registers and all
+// shared memory, so that it computes what most products are and no more: D = alpha · A·B of one 16-bit
+// type, rows of D of whole 16-byte chunks. Its clusters end without a barrier.
+
+#pragma once
+
+#include <cuda/std/cstdint>
+#include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/named_barrier.cuh>
+#include <ptx/setmaxnreg.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "device/cluster_positions.hpp"
+#include "device/device_common.cuh"
+#include "device/pipeline.cuh"
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map_type.hpp"
+#include "device/tile_queue.cuh"
+#include "device/tile_scheduler.hpp"
+#include "device/wave_pace.cuh"
+#include "gemm/kernel/mixed_n.cuh"
+
+namespace hopper_gemm::library::wide {
+
+struct Config : TwoWidthConfig<kWideTile> {
+  static constexpr int kEndKBlocks = kWideEndKBlocks;
+  static_assert(kEndKBlocks < kNumStages, "one more is what the tile before is stored through");
+  static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
+  static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
+  static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
+  static constexpr int kStoreBuffers = kConsumerBlocks;
+  static_assert(kStoreN * kElemBytes == kLineBytes && kStoreM * kWarpgroupWarps == kWgmmaM,
+                "a warp's piece of D fits where a quarter of a block's A was");
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer warp read it
+  using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
+};
+
+struct alignas(1024) SharedStorage {
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or spans of 64 of their lines, see Operands; 128B swizzle
+  unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
+  unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
+  Config::Pipeline pipeline;
+  Config::TileQueue tile_queue;
+};
+
+/// Accumulators that are yet to be stored: those of a consumer's lower block.
+struct Pending {
+  int row = 0;  // of the warp's first
+  int column = 0;
+  int block_n = 0;  // 0: there are none
+  int stage = 0;    // through which
+};
+
+/// The named barrier where a consumer's warps meet when they have stored a tile.
+__device__ __forceinline__ cuda::std::uint32_t stored_barrier(int consumer) {
+  constexpr cuda::std::uint32_t kFirstStoredBarrier = 1;
+  return kFirstStoredBarrier + static_cast<cuda::std::uint32_t>(consumer);
+}
+
+/// A consumer warp, and what it needs for its tiles.
+template <typename Operands>
+struct Consumer {
+  using T = typename Operands::T;
+
+  SharedStorage& smem;
+  const TensorMap* tensor_map_d;
+  float alpha;
+  cuda::std::uint64_t first_desc_a;
+  cuda::std::uint64_t first_desc_b;
+  int num_k_blocks;
+  int number;  // of the warpgroup
+  int thread;  // of the warpgroup
+  int warp;    // of the warpgroup
+  int lane;
+
+  __device__ __forceinline__ cuda::std::uint64_t desc_a(int stage, int block) const {
+    return advance_smem_desc(first_desc_a,
+                             stage * sizeof(smem.a[0]) + block * Config::kWgmmaM * Config::kLineBytes);
+  }
+  __device__ __forceinline__ cuda::std::uint64_t desc_b(int stage) const {
+    return advance_smem_desc(first_desc_b, stage * sizeof(smem.b[0]));
+  }
+
+  /// Starts the wgmmas of one block and one stage, and closes their group.
+  template <int kBlockN>
+  __device__ __forceinline__ void multiply(float (&accum)[kBlockN / 2], int stage, int block,
+                                           bool accumulates) const {
+    using namespace ptx;
+    const auto stage_desc_a = desc_a(stage, block);
+    const auto stage_desc_b = desc_b(stage);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
+      wgmma_mma_async<kBlockN, T, Operands::kMajorA, Operands::kMajorB>(
+          accum, advance_smem_desc(stage_desc_a, k * Operands::kElemBytesA),
+          advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB), accumulates || k != 0);
+    }
+    wgmma_commit_group();
+  }
+
+  /// Stores kStoreN columns of the warp's rows through a quarter of A in a block of the stage: the block's products
+  /// must be done. Those of all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so
+  /// done for all when it is for one. fragment: their accumulators.
+  __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
+                                              int column) const {
+    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp * Config::kStoreM;
+    store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
+        fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * Config::kLineBytes), tensor_map_d, row,
+        column, lane);
+  }
+
+  /// Stores what is pending of the lower block. The upper block's pieces have gone through the same rows in turn.
+  __device__ __forceinline__ void store_pending(const float (&lower)[Config::WIDE_N / 2],
+                                                Pending pending) const {
+    const int first_block = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
+#pragma unroll
+    for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
+      if (piece * Config::kStoreN >= pending.block_n) continue;
+      store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
+                  (first_block + piece) % Config::kStoreBuffers, pending.row,
+                  pending.column + piece * Config::kStoreN);
+    }
+  }
+
+  /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be
+  /// overtaken by what the warps have written there: TMA has read that.
+  __device__ __forceinline__ void release_stored(Pending pending) const {
+    if (pending.block_n == 0) return;
+    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();
+    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);
+    smem.pipeline.consumer_release({.stage = pending.stage}, thread);
+  }
+};
+
+/// Computes the consumer's rows of a tile of kBlockN columns, those from first_row and first_column on, and stores the
+/// upper half of them. accum: what is pending of the tile before; then what is of this one, as `pending` says.
+template <int kBlockN, typename Operands>
+__device__ __forceinline__ void compute_tile(const Consumer<Operands>& self,
+                                             float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
+                                             Config::Pipeline::State& state, Pending& pending, int first_row,
+                                             int first_column) {
+  using namespace ptx;
+  static_assert(Config::kConsumerBlocks == 2);
+  constexpr int kBlockPieces = kBlockN / Config::kStoreN;
+  constexpr int kEnds = Config::kEndKBlocks;
+  // A tile of other columns defines other registers, and ptxas would wait before it lets them be stored.
+  constexpr bool kStoresUnderFirstBlocks = kBlockN == Config::WIDE_N;
+  auto& upper = reinterpret_cast<float(&)[kBlockN / 2]>(accum[0]);
+  auto& lower = reinterpret_cast<float(&)[kBlockN / 2]>(accum[1]);
+  Config::Pipeline& pipeline = self.smem.pipeline;
+  Config::Pipeline::State ends[kEnds];
+
+  if constexpr (!kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
+  wgmma_fence_operand(upper);
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) {
+    ends[i] = state;
+    pipeline.consumer_wait(state);
+    self.template multiply<kBlockN>(upper, state.stage, 0, i != 0);
+    state.advance();
+  }
+  if constexpr (kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
+  wgmma_fence_operand(lower);
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) {
+    self.template multiply<kBlockN>(lower, ends[i].stage, 1, i != 0);
+    if (i == 0) self.release_stored(pending);
+  }
+  wgmma_wait_group<1>();
+#pragma unroll
+  for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
+  Config::Pipeline::State previous = ends[kEnds - 1];
+
+  for (int k_block = kEnds; k_block < self.num_k_blocks - kEnds; ++k_block) {
+    const auto stage_desc_upper = self.desc_a(state.stage, 0);
+    const auto stage_desc_lower = self.desc_a(state.stage, 1);
+    const auto stage_desc_b = self.desc_b(state.stage);
+    pipeline.consumer_wait(state);
+
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
+      const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB);
+      wgmma_mma_async<kBlockN, typename Operands::T, Operands::kMajorA, Operands::kMajorB>(
+          upper, advance_smem_desc(stage_desc_upper, k * Operands::kElemBytesA), smem_desc_b, true);
+      wgmma_mma_async<kBlockN, typename Operands::T, Operands::kMajorA, Operands::kMajorB>(
+          lower, advance_smem_desc(stage_desc_lower, k * Operands::kElemBytesA), smem_desc_b, true);
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<1>();
+    pipeline.consumer_release(previous, self.thread);
+    previous = state;
+    state.advance();
+  }
+
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) {
+    ends[i] = state;
+    pipeline.consumer_wait(state);
+    self.template multiply<kBlockN>(upper, state.stage, 0, true);
+    state.advance();
+  }
+  wgmma_wait_group<kEnds>();
+  pipeline.consumer_release(previous, self.thread);
+#pragma unroll
+  for (int i = 0; i < kEnds; ++i) self.template multiply<kBlockN>(lower, ends[i].stage, 1, true);
+  wgmma_wait_group<kEnds>();
+  wgmma_fence_operand(upper);
+  const int row = first_row + self.warp * Config::kStoreM;
+  const int stage = ends[kEnds - 1].stage;
+#pragma unroll
+  for (int piece = 0; piece < kBlockPieces; ++piece) {
+    self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, row,
+                     first_column + piece * Config::kStoreN);
+    if (piece == 0) {
+      // The next piece goes where the lower block's A is.
+      wgmma_wait_group<0>();
+#pragma unroll
+      for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
+    }
+  }
+  wgmma_fence_operand(lower);
+  pending = {row + Config::kWgmmaM, first_column, kBlockN, stage};
+}
+
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
+template <typename Operands>
+__global__ void __launch_bounds__(Config::kNumThreads, 1)
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b,
+                const __grid_constant__ TensorMap tensor_map_b_narrow,
+                const __grid_constant__ TensorMap tensor_map_d,
+                const __grid_constant__ TwoWidthParams<Config> params,
+                const __grid_constant__ ClusterPositions positions) {
+  using namespace ptx;
+  SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
+  const int thread = static_cast<int>(threadIdx.x);
+
+  if (thread == Config::kNumConsumerThreads) {
+    for (const TensorMap* map : {&tensor_map_a, &tensor_map_b, &tensor_map_b_narrow, &tensor_map_d}) {
+      prefetch_tensormap(map);
+    }
+  }
+  if (thread == 0) {
+    smem.pipeline.init();
+    smem.tile_queue.init();
+    // TMA and the peer CTA use the barriers, and must see them initialised.
+    fence_mbarrier_init_release_cluster();
+  }
+  barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+
+  // A cluster takes kClusterN tiles of a row. The last column of clusters may reach beyond D: TMA fills in
+  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of A.
+  const int cta_rank = static_cast<int>(cluster_ctarank());
+  const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
+  const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;
+  const auto& tiles = params.tiles;
+  Config::Pipeline::State state;
+  Config::TileQueue::State queue_state;
+
+  if (thread >= Config::kNumConsumerThreads) {
+    setmaxnreg_dec<Config::kProducerRegisters>();
+    if (thread / kWarpThreads == Config::kNumConsumerWarps) {
+      const bool is_leader = elect_sync();
+      const int lane = thread % kWarpThreads;
+      WavePace pace(params.steps, num_clusters);
+      for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+        const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
+        queue_state.advance();
+        const int block_n = tiles.block_n(index);
+        // In other waves some have narrow tiles, which take less time for a K block, or none. The leader's
+        // peer cannot be far, for they share stages.
+        const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
+                                index - first_index + num_clusters <= tiles.wide.num_tiles();
+        load_tile<Config, Operands>(
+            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            params.num_k_blocks, cta_rank, is_leader, [&] {
+              if (keeps_pace) pace.advance();
+            });
+      }
+      smem.pipeline.producer_drain_uniform(state);
+    } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {
+      for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+        smem.tile_queue.send(queue_state, tiles.at(index));
+        queue_state.advance();
+      }
+    }
+  } else {
+    setmaxnreg_inc<Config::kConsumerRegisters>();
+    const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
+    const int lane = thread % kWarpThreads;
+    const Consumer<Operands> self = {
+        .smem = smem,
+        .tensor_map_d = &tensor_map_d,
+        .alpha = params.alpha,
+        .first_desc_a = Operands::make_desc(
+            Operands::kMajorA, smem_addr(smem.a[0] + consumer * Config::kConsumerM * Config::kLineBytes)),
+        .first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0])),
+        .num_k_blocks = params.num_k_blocks,
+        .number = consumer,
+        .thread = thread % kWarpgroupThreads,
+        .warp = thread / kWarpThreads % Config::kWarpgroupWarps,
+        .lane = lane};
+    float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
+    Pending pending;
+    for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+      const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
+      queue_state.advance();
+      const int first_row = cluster_tile.m * Config::BLOCK_M + consumer * Config::kConsumerM;
+      const int block_n = tiles.block_n(index);
+      const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
+      if (block_n == Config::WIDE_N) {
+        compute_tile<Config::WIDE_N>(self, accum, state, pending, first_row, first_column);
+      } else {
+        compute_tile<Config::NARROW_N>(self, accum, state, pending, first_row, first_column);
+      }
+    }
+    self.store_pending(accum[1], pending);
+    // The producers wait for this stage, too, and shared memory must outlive the copies that read it.
+    self.release_stored(pending);
+  }
+}
+
+}  // namespace hopper_gemm::library::wide

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "device/device_common.cuh"
+#include "device/epilogue.cuh"
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map_type.hpp"
+#include "device/tile_scheduler.hpp"
+#include "gemm/config.hpp"
+#include "gemm/instances/mixed_n_configs.hpp"
+#include "hopper_gemm/host_device.hpp"
+
+// What the kernels with tiles of two widths share on the GPU.
+
+namespace hopper_gemm::library {
+
+/// What their configurations have in common. kWide: the tile of a CTA, a wide one.
+template <wgmma::Tile kWide>
+struct TwoWidthConfig {
+  static constexpr wgmma::Tile kTile = kWide;
+  static_assert(kTile.cluster_m == 1 && kTile.cluster_n == 2 && kTile.consumers == 2);
+  static constexpr int BLOCK_M = kTile.block_m;
+  static constexpr int WIDE_N = kTile.block_n;
+  static constexpr int NARROW_N = kNarrowN;
+  static constexpr int kElemBytes = 2;
+  static constexpr int BLOCK_K = wgmma::kBlockK;  // 128 bytes: one span of the swizzle
+  static constexpr int kWgmmaM = 64;
+  static constexpr int kWgmmaK = 16;
+  static constexpr int kNumStages = kTile.stages;
+  static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
+  static constexpr int kClusterN = kTile.cluster_n;  // CTAs of a cluster, side by side
+  static constexpr int kNumConsumers = kTile.consumers;
+  static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
+  static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
+  static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
+  static constexpr int kMulticastM = BLOCK_M / kClusterN;  // rows of the A block that each CTA loads for both
+  static constexpr cuda::std::uint16_t kMulticastMask = (1 << kClusterN) - 1;
+  static constexpr int kWarpgroupWarps = kWarpgroupThreads / kWarpThreads;
+  static constexpr int kStoreM = 16;  // rows of a wgmma's D that a warp holds
+  static constexpr int kStoreN = 64;
+  static constexpr int kProducerRegisters = 40;
+  static constexpr int kConsumerRegisters = 232;
+  // setmaxnreg hands out what the CTA was launched with, which is rounded down: more would wait for ever.
+  static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
+  static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
+                (1 + kNumConsumers) * kEntryRegisters);
+  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
+  static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
+  static constexpr int kSpanBytes = BLOCK_K * kLineBytes;  // of an MN-major operand
+};
+
+/// What an instance of such a kernel multiplies, and how that lies in a stage: lines along K, or MN-major in spans of
+/// kSpanLines lines, each of BLOCK_K rows. Either way so many lines of a stage take as many bytes.
+template <typename Config, typename T_, ptx::Major kMajorA_, ptx::Major kMajorB_>
+struct Operands {
+  using T = T_;
+  static constexpr ptx::Major kMajorA = kMajorA_;
+  static constexpr ptx::Major kMajorB = kMajorB_;
+  static_assert(kMajorB == ptx::Major::K || takes_mn_major_b(Config::kTile));
+  static_assert(kSpanLines == Config::kWgmmaM, "an m64 block of A is a span");
+
+  HG_HOST_DEVICE static constexpr int elem_bytes_along_k(ptx::Major major) {
+    return major == ptx::Major::K ? Config::kElemBytes : Config::kLineBytes;
+  }
+  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K
+  static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
+
+  /// Of lines of a stage that begin at an address, whole spans of them.
+  static __device__ __forceinline__ cuda::std::uint64_t make_desc(ptx::Major major, ptx::SmemAddr lines) {
+    return major == ptx::Major::K ? make_k_major_b128_desc(lines.value)
+                                  : make_mn_major_b128_desc(lines.value, Config::kSpanBytes);
+  }
+};
+
+/// The cluster tiles of D: wide ones, and narrow ones in the columns behind them.
+template <typename Config>
+struct TwoWidthTiles {
+  TileGrid wide;
+  TileGrid narrow;
+
+  HG_HOST_DEVICE cuda::std::uint32_t count() const { return wide.num_tiles() + narrow.num_tiles(); }
+
+  /// How many columns each CTA of a cluster has of it.
+  __device__ __forceinline__ int block_n(cuda::std::uint32_t index) const {
+    return index < wide.num_tiles() ? Config::WIDE_N : Config::NARROW_N;
+  }
+
+  /// Bands of rows, each walked column by column.
+  __device__ __forceinline__ TileCoord at(cuda::std::uint32_t index) const {
+    return index < wide.num_tiles() ? supertile_order(index, wide, Config::kBandM)
+                                    : supertile_order(index - wide.num_tiles(), narrow, Config::kBandM);
+  }
+
+  /// Where a CTA's tile of so many columns begins in D.
+  __device__ __forceinline__ int first_column(TileCoord cluster_tile, int cta_rank, int block_n) const {
+    const int first_narrow = wide.n * Config::kClusterN * Config::WIDE_N;
+    return (block_n == Config::WIDE_N ? 0 : first_narrow) +
+           (cluster_tile.n * Config::kClusterN + cta_rank) * block_n;
+  }
+};
+
+/// What of a launch is no tensor map.
+template <typename Config>
+struct TwoWidthParams {
+  TwoWidthTiles<Config> tiles;
+  int num_k_blocks;
+  float alpha;
+  cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
+};
+
+/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
+/// the cluster's; tensor_map_b: of boxes of block_n rows, or of spans, see TwoWidthBoxes. after_k_block(): called when
+/// one has been asked for. Threads: the producer warp, of which is_leader loads.
+template <typename Config, typename Operands, typename SharedStorage, typename AfterKBlock>
+__device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
+                                          const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,
+                                          int first_row, int first_column, int block_n, int num_k_blocks,
+                                          int cta_rank, bool is_leader, const AfterKBlock& after_k_block) {
+  using namespace ptx;
+  const int own_row = cta_rank * Config::kMulticastM;
+  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    smem.pipeline.producer_wait_uniform(state);
+    if (is_leader) {
+      const SmemAddr bar =
+          smem.pipeline.producer_announce(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
+      const int k = k_block * Config::BLOCK_K;
+      if constexpr (Operands::kMajorA == Major::K) {
+        cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
+                                           &tensor_map_a, {k, first_row + own_row, 0}, bar,
+                                           Config::kMulticastMask);
+      } else {
+#pragma unroll
+        for (int row = own_row; row < own_row + Config::kMulticastM; row += kSpanLines) {
+          cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + row * Config::kLineBytes),
+                                             &tensor_map_a, {first_row + row, k, 0}, bar,
+                                             Config::kMulticastMask);
+        }
+      }
+      if constexpr (Operands::kMajorB == Major::K) {
+        cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+      } else {
+        for (int column = 0; column < block_n; column += kSpanLines) {
+          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + column * Config::kLineBytes),
+                                   &tensor_map_b, {first_column + column, k, 0}, bar);
+        }
+      }
+    }
+    state.advance();
+    after_k_block();
+  }
+}
+
+/// Stores kColumns columns of a warp's 16 rows, times alpha, by TMA. fragment: their accumulators. staging: one of
+/// kBuffers, which the warp uses in turn. Threads: the whole warp.
+template <typename T, int kColumns, int kBuffers>
+__device__ __forceinline__ void store_scaled_piece(const float* fragment, float alpha, ptx::SmemAddr staging,
+                                                   const TensorMap* tensor_map_d, int row, int column,
+                                                   int lane) {
+  using namespace ptx;
+  if (lane == 0) cp_async_bulk_wait_group_read<kBuffers - 1>();
+  __syncwarp();
+  float scaled[kColumns / 2];
+#pragma unroll
+  for (int i = 0; i < kColumns / 2; ++i) scaled[i] = alpha * fragment[i];
+  stage_fragment_swizzled<T, kColumns>(scaled, staging, 0, lane);
+  fence_proxy_async_shared_cta();
+  __syncwarp();
+  if (lane == 0) {
+    cp_async_bulk_tensor_s2g(tensor_map_d, {column, row, 0}, staging);
+    cp_async_bulk_commit_group();
+  }
+}
+
+}  // namespace hopper_gemm::library

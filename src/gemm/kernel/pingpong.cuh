@@ -1,0 +1,246 @@
+// The library's kernel for products of a short K on sm_90: consumers in turn, the "pingpong" of CUTLASS's
+// KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the
+// other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
+// half as large as the wide kernel's, takes at least 43 % more bytes for a product, and so loses where K is
+// long. It is compiled for plain epilogues, and for general ones (subtile_epilogue.cuh) where the accumulators leave
+// registers for them.
+
+#pragma once
+
+#include <cuda/std/cstdint>
+#include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/named_barrier.cuh>
+#include <ptx/setmaxnreg.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "device/cluster_positions.hpp"
+#include "device/device_common.cuh"
+#include "device/fragment_epilogue.cuh"
+#include "device/pipeline.cuh"
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map_type.hpp"
+#include "device/tile_scheduler.hpp"
+#include "gemm/config.hpp"
+#include "gemm/epilogue/epilogue_params.hpp"
+#include "gemm/epilogue/subtile_epilogue.cuh"
+#include "gemm/kernel/mixed_n.cuh"
+
+namespace hopper_gemm::library::pingpong {
+
+template <wgmma::Tile kTile>
+struct Config : TwoWidthConfig<kTile> {
+  using Base = TwoWidthConfig<kTile>;
+  static constexpr int kBandM = 16;  // cluster tiles of a column that consecutive positions share
+  static constexpr int kConsumerBlocks = Base::BLOCK_M / Base::kWgmmaM;  // wgmmas, one above the other
+  static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
+  // Of a stage that one of the consumers reads.
+  using Pipeline = hopper_gemm::Pipeline<Base::kNumStages, Base::kStageBytes, 1, Base::kClusterN>;
+};
+
+template <typename Config>
+struct alignas(1024) SharedStorage {
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or spans of 64 of their lines, see Operands; 128B swizzle
+  unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
+  unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
+  unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
+  typename Config::Pipeline pipeline;
+};
+
+/// What of a launch is no tensor map.
+template <typename Config>
+struct Params : TwoWidthParams<Config> {
+  EpilogueParams epilogue;
+};
+
+/// The named barrier that says that it is a consumer's turn to multiply.
+__device__ __forceinline__ cuda::std::uint32_t turn_barrier(int consumer) {
+  constexpr cuda::std::uint32_t kFirstTurnBarrier = 1;
+  return kFirstTurnBarrier + static_cast<cuda::std::uint32_t>(consumer);
+}
+
+/// Past the stages of a tile that the other consumer multiplies.
+template <typename Config>
+__device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& state, int count) {
+  const int past = state.stage + count;
+  state.stage = past % Config::kNumStages;
+  state.phase ^= static_cast<cuda::std::uint32_t>(past / Config::kNumStages % 2);
+}
+
+/// A consumer warp, and what it needs for its tiles.
+template <typename Config, typename Operands, wgmma::EpilogueKind kEpilogueKind>
+struct Consumer {
+  using T = typename Operands::T;
+
+  SharedStorage<Config>& smem;
+  const TensorMap* tensor_map_d;
+  const EpilogueParams& epilogue;
+  int num_k_blocks;
+  int number;  // of the warpgroup
+  int thread;  // of the warpgroup
+
+  // Computed where they are used: the accumulators leave no registers for them.
+  __device__ __forceinline__ int lane() const { return thread % kWarpThreads; }
+  __device__ __forceinline__ int warp() const { return thread / kWarpThreads; }
+  __device__ __forceinline__ unsigned char* staging() const {
+    return smem.d[number * Config::kWarpgroupWarps + warp()];
+  }
+
+  /// Computes and stores a tile of kBlockN columns. accum: anything, as it is left. is_first: there is no turn to wait
+  /// for; is_last: nor another consumer that waits for its turn. tile: its first row and column.
+  template <int kBlockN>
+  __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
+                                               typename Config::Pipeline::State& state, bool is_first,
+                                               bool is_last, FragmentCorner tile) const {
+    using namespace ptx;
+    const cuda::std::uint64_t first_desc_a = Operands::make_desc(Operands::kMajorA, smem_addr(smem.a[0]));
+    const cuda::std::uint64_t first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0]));
+    const auto block = [&](int i) -> float(&)[kBlockN / 2] {
+      return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
+    };
+    typename Config::Pipeline& pipeline = smem.pipeline;
+
+    constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
+    const FragmentCorner corner = {tile.batch, tile.row + warp() * Config::kStoreM, tile.column};
+    if constexpr (!kIsPlain) {
+      if (epilogue.operations.bias_kind == Bias::PerColumn) prefetch_bias(epilogue, corner, kBlockN, lane());
+    }
+
+    // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
+    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
+    typename Config::Pipeline::State previous;
+#pragma unroll
+    for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
+    for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+      const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * sizeof(smem.a[0]));
+      const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * sizeof(smem.b[0]));
+      pipeline.consumer_wait(state);
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
+        const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB);
+#pragma unroll
+        for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+          wgmma_mma_async<kBlockN, T, Operands::kMajorA, Operands::kMajorB>(
+              block(i),
+              advance_smem_desc(stage_desc_a,
+                                k * Operands::kElemBytesA + i * Config::kWgmmaM * Config::kLineBytes),
+              smem_desc_b, k_block != 0 || k != 0);
+        }
+      }
+      wgmma_commit_group();
+      wgmma_wait_group<1>();
+      if (k_block != 0) pipeline.consumer_release(previous, thread);
+      previous = state;
+      state.advance();
+    }
+    // The other's first products go behind the last ones of this tile.
+    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);
+    wgmma_wait_group<0>();
+#pragma unroll
+    for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
+    pipeline.consumer_release(previous, thread);
+
+    if constexpr (kIsPlain) {
+#pragma unroll
+      for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+#pragma unroll
+        for (int begin = 0; begin < kBlockN; begin += Config::kStoreN) {
+          // The last piece ends with the tile: of what it shares with the one before, both store the same.
+          constexpr int kLastColumn = kBlockN - Config::kStoreN;
+          const int column = begin < kLastColumn ? begin : kLastColumn;
+          store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
+              accum[i] + column / 2, epilogue.operations.alpha, smem_addr(staging()), tensor_map_d,
+              corner.row + i * Config::kWgmmaM, corner.column + column, lane());
+        }
+      }
+    } else {
+      StoreQueue<Config::kStoreBuffers> stores(staging(), kStagingBytes, tensor_map_d, lane());
+      store_subtiles<kBlockN>(accum, stores, epilogue, corner, lane());
+    }
+  }
+};
+
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
+template <typename Config, typename Operands, wgmma::EpilogueKind kEpilogueKind>
+__global__ void __launch_bounds__(Config::kNumThreads, 1)
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b,
+                const __grid_constant__ TensorMap tensor_map_b_narrow,
+                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params<Config> params,
+                const __grid_constant__ ClusterPositions positions) {
+  using namespace ptx;
+  auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
+  const int thread = static_cast<int>(threadIdx.x);
+
+  if (thread == Config::kNumConsumerThreads) {
+    for (const TensorMap* map : {&tensor_map_a, &tensor_map_b, &tensor_map_b_narrow, &tensor_map_d}) {
+      prefetch_tensormap(map);
+    }
+  }
+  if (thread == 0) {
+    smem.pipeline.init();
+    // TMA and the peer CTA use the barriers, and must see them initialised.
+    fence_mbarrier_init_release_cluster();
+  }
+  barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+
+  // A cluster takes kClusterN tiles of a row. The last column of clusters may reach beyond D: TMA fills in
+  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of A.
+  const int cta_rank = static_cast<int>(cluster_ctarank());
+  const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
+  const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;
+  const auto& tiles = params.tiles;
+  typename Config::Pipeline::State state;
+
+  if (thread >= Config::kNumConsumerThreads) {
+    setmaxnreg_dec<Config::kProducerRegisters>();
+    if (thread / kWarpThreads == Config::kNumConsumerWarps) {
+      const bool is_leader = elect_sync();
+      for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+        const TileCoord cluster_tile = tiles.at(index);
+        const int block_n = tiles.block_n(index);
+        load_tile<Config, Operands>(
+            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            params.num_k_blocks, cta_rank, is_leader, [] {});
+      }
+      smem.pipeline.producer_drain_uniform(state);
+    }
+  } else {
+    setmaxnreg_inc<Config::kConsumerRegisters>();
+    const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
+    const Consumer<Config, Operands, kEpilogueKind> self = {.smem = smem,
+                                                            .tensor_map_d = &tensor_map_d,
+                                                            .epilogue = params.epilogue,
+                                                            .num_k_blocks = params.num_k_blocks,
+                                                            .number = consumer,
+                                                            .thread = thread % kWarpgroupThreads};
+    float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
+    if (consumer == 1) skip_stages<Config>(state, params.num_k_blocks);
+    for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
+         index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
+      const TileCoord cluster_tile = tiles.at(index);
+      const int block_n = tiles.block_n(index);
+      const FragmentCorner tile = {.batch = 0,
+                                   .row = cluster_tile.m * Config::BLOCK_M,
+                                   .column = tiles.first_column(cluster_tile, cta_rank, block_n)};
+      const bool is_first = index == first_index;
+      const bool is_last = index + num_clusters >= tiles.count();
+      if (block_n == Config::WIDE_N) {
+        self.template compute_tile<Config::WIDE_N>(accum, state, is_first, is_last, tile);
+      } else {
+        self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, tile);
+      }
+      skip_stages<Config>(state, params.num_k_blocks);
+    }
+    // Shared memory must outlive the copies that read it.
+    if (self.lane() == 0) cp_async_bulk_wait_group_read<0>();
+  }
+}
+
+}  // namespace hopper_gemm::library::pingpong

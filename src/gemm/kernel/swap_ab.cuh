@@ -1,0 +1,466 @@
+// The library's kernel for a D of few rows on sm_90, as a decoder's are that makes one token at a time: what
+// counts is how fast B comes from memory.
+//
+// wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of a D of fewer rows: B's
+// lines are its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
+// stages hold B for the most part. A tile may have fewer columns than wgmma computes, so that D's are dealt to
+// the SMs evenly: what wgmma reads behind them is something else, and not stored.
+//
+// One thread asks for all loads of a CTA, and each takes it some 50 ns. So a stage has several blocks of K, which one
+// box of TMA brings. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their
+// sums (sums_exchange.cuh).
+//
+// The end of a launch is the time in which nothing is loaded, and its code runs once: short code, without divisions
+// or branches for each register. The kernel is compiled for plain and for general epilogues.
+
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+#include <ptx/cluster.cuh>
+#include <ptx/elect.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/griddepcontrol.cuh>
+#include <ptx/special_registers.cuh>
+#include <ptx/stmatrix.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "common/gemm_shape.hpp"
+#include "device/device_common.cuh"
+#include "device/element_pair.cuh"
+#include "device/fragment_epilogue.cuh"
+#include "device/pipeline.cuh"
+#include "device/smem_descriptor.hpp"
+#include "device/tensor_map_type.hpp"
+#include "gemm/config.hpp"
+#include "gemm/epilogue/split_k_exchange.cuh"
+#include "hopper_gemm/gemm_epilogue.hpp"
+
+namespace hopper_gemm::library::skinny {
+
+template <wgmma::Tile kTile>
+struct Config {
+  static_assert(wgmma::is_skinny(kTile) && wgmma::cluster_size(kTile) == 1 && kTile.consumers == 1);
+  static constexpr int BLOCK_M = kTile.block_m;  // rows of D
+  static constexpr int BLOCK_N = kTile.block_n;  // the most columns of D
+  static constexpr int kWgmmaM = 64;
+  // Of fewer rows than wgmma has the transpose is computed: B's lines are wgmma's rows, A's its columns.
+  static constexpr bool kTransposes = BLOCK_M < kWgmmaM;
+  static constexpr int kWgmmaN = kTransposes ? BLOCK_M : BLOCK_N;
+  static constexpr int kNumBlocks =
+      (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas that are one above the other
+  static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static constexpr int kStageBlocks = kTile.block_k / BLOCK_K;
+  static_assert(kTile.block_k % BLOCK_K == 0);
+  static constexpr int kWgmmaK = 16;
+  static constexpr int kElemBytes = 2;
+  // A stage's blocks are added up in turn: sums of half as many terms are rounded half as often.
+  static constexpr int kNumChains = kStageBlocks > 1 ? 2 : 1;
+  static constexpr int kNumStages = kTile.stages;
+  static_assert(kNumStages >= 2, "the consumer holds one stage while it waits for the next");
+  static constexpr int kNumThreads = wgmma::num_threads(kTile);
+  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a block's share of a line
+  static constexpr int kStageBytesA = kStageBlocks * BLOCK_M * kLineBytes;
+  static constexpr int kStageBytesB = kStageBlocks * BLOCK_N * kLineBytes;
+  static_assert(kStageBytesA + kStageBytesB == wgmma::stage_bytes(kTile));
+  static constexpr int kPiece = wgmma::kSkinnyPiece;
+  static constexpr int kWgmmaPieces = kWgmmaN / kPiece;
+  static_assert(kWgmmaN % kPiece == 0);
+  static constexpr int kNumWarps = kWarpgroupThreads / kWarpThreads;
+  static constexpr int kWarpPieces = kNumBlocks * kWgmmaPieces;
+  static constexpr int kNumPieces = kNumWarps * kWarpPieces;
+  static constexpr int kPieceFloat4s = kPiece * kPiece / 4;
+  static constexpr int kPeersFloat4s =
+      wgmma::most_peers_pieces(kNumPieces, wgmma::max_split(kTile)) * kPieceFloat4s;
+  // Of a piece that is transposed. Without the four, lanes would write to the same banks.
+  static constexpr int kPieceLd = kPiece + 4;
+  using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, 1>;
+};
+
+template <typename Config>
+struct alignas(1024) SharedStorage {
+  // [kStageBlocks, lines, BLOCK_K] a stage, K-major, 128B swizzle: see lines_of_block()
+  unsigned char b[Config::kNumStages][Config::kStageBytesB];
+  unsigned char a[Config::kNumStages][Config::kStageBytesA];
+  // Not where stages are: peers that have multiplied need not wait for this CTA.
+  float4 peers_sums[Config::kPeersFloat4s];
+  typename Config::Pipeline pipeline;
+  SumsExchange exchange;
+
+  /// Where a warp has its own sums of a piece, [kPiece, kPieceLd] floats, once all stages have been multiplied.
+  __device__ __forceinline__ float* own_sums(int warp, int piece_of_warp) {
+    return reinterpret_cast<float*>(b) +
+           (warp * Config::kWarpPieces + piece_of_warp) * Config::kPiece * Config::kPieceLd;
+  }
+  static_assert(Config::kNumPieces * Config::kPiece * Config::kPieceLd * int{sizeof(float)} <=
+                Config::kNumStages * Config::kStageBytesB);
+};
+
+/// What of a launch is no tensor map.
+struct Params {
+  GemmShape shape;
+  int tiles_m;  ///< of a batch
+  int tiles_n;
+  int columns;              ///< of a tile, BLOCK_N or fewer, in multiples of 8
+  int split;                ///< CTAs of a cluster that share a tile's K
+  int k_stages;             ///< of kStageBlocks blocks each, split or more
+  int a_rows;               ///< of a box of A: what is behind them in a stage is multiplied, and not stored
+  bool loads_whole_stages;  ///< by one box, of a tensor map with a dimension of blocks
+  bool a_is_batched;
+  bool b_is_batched;
+  int prefetched_stages;  ///< of each CTA, which it brings to L2 while it waits; 0 for none, as with batches
+  bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
+  GemmEpilogue epilogue;
+};
+
+/// How far apart a stage's blocks are: one box of TMA leaves nothing between them, and what it brings by itself
+/// has room for all lines that wgmma reads.
+__device__ __forceinline__ int lines_of_block(const Params& params, int box_lines, int wgmma_lines) {
+  return params.loads_whole_stages ? box_lines : wgmma_lines;
+}
+
+/// What no box writes to a stage is multiplied, and not stored.
+template <typename Config>
+__device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage, const Params& params,
+                                                     int box_lines, int wgmma_lines) {
+  if (params.loads_whole_stages) {
+    leave_undefined(ptx::smem_addr(stage + Config::kStageBlocks * box_lines * Config::kLineBytes),
+                    Config::kStageBlocks * (wgmma_lines - box_lines) * Config::kLineBytes);
+    return;
+  }
+  for (int block = 0; block < Config::kStageBlocks; ++block) {
+    leave_undefined(ptx::smem_addr(stage + (block * wgmma_lines + box_lines) * Config::kLineBytes),
+                    (wgmma_lines - box_lines) * Config::kLineBytes);
+  }
+}
+
+/// Where half a row of a piece of 16-bit elements is staged, in chunks of 16 bytes: eight rows lie in different banks.
+__device__ __forceinline__ int staged_chunk(int row, int chunk) { return row * 2 + (chunk ^ row / 4 % 2); }
+
+/// Rounds alpha · sum of a piece to T, in shared memory, see staged_chunk(). Threads: the whole warp.
+template <typename Config, typename T>
+__device__ __forceinline__ void stage_plain(const float* sums, ptx::SmemAddr staging, float alpha, int lane) {
+  const auto pack = [&](int e) {
+    const auto pair = round_pair<T>(alpha * sums[e], alpha * sums[e + 1]);
+    return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
+  };
+  const cuda::std::uint32_t matrices[4] = {pack(0), pack(2), pack(4), pack(6)};
+  // Lane 8 j + i addresses row i of matrix j, see stage_fragment_swizzled(); transposed, 1 and 2 change places.
+  const int row = Config::kTransposes ? lane % 8 + lane / 16 * 8 : lane % 16;
+  const int chunk = Config::kTransposes ? lane / 8 % 2 : lane / 16;
+  const ptx::SmemAddr place = staging + static_cast<cuda::std::uint32_t>(staged_chunk(row, chunk) * 16);
+  if constexpr (Config::kTransposes) {
+    ptx::stmatrix_trans(place, matrices);
+  } else {
+    ptx::stmatrix(place, matrices);
+  }
+}
+
+/// Stores it, 16 bytes a lane. staging: what stage_plain() has written. corner: of the piece. Threads: the whole warp.
+template <typename Config, typename T>
+__device__ __forceinline__ void store_plain(const void* staging, const GemmEpilogue& epilogue,
+                                            FragmentCorner corner, GemmShape shape, int lane) {
+  constexpr int kChunk = 8;
+  const int row = corner.row + lane / 2;
+  const int column = corner.column + lane % 2 * kChunk;
+  if (row >= shape.m || column >= shape.n) return;
+  T* const d = static_cast<T*>(epilogue.d) + corner.batch * epilogue.d_batch_stride;
+  *reinterpret_cast<uint4*>(d + row * epilogue.ldd + column) =
+      static_cast<const uint4*>(staging)[staged_chunk(lane / 2, lane % 2)];
+}
+
+/// Makes a warp's 16 rows and columns of D of registers that hold their transpose. transposed: [kPiece, kPieceLd].
+/// Threads: the whole warp.
+template <typename Config>
+__device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], float* transposed, int lane) {
+#pragma unroll
+  for (int e = 0; e < Config::kPiece / 2; ++e) {
+    transposed[(e / 4 * 8 + lane % 4 * 2 + e % 2) * Config::kPieceLd + lane / 4 + e / 2 % 2 * 8] = sums[e];
+  }
+  __syncwarp();
+#pragma unroll
+  for (int e = 0; e < Config::kPiece / 2; ++e) {
+    sums[e] = transposed[(lane / 4 + e / 2 % 2 * 8) * Config::kPieceLd + lane % 4 * 2 + e / 4 * 8 + e % 2];
+  }
+}
+
+/// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
+/// are dealt to the CTAs in turn. Each adds in the order of K, so that the sum does not depend on who came first. A CTA
+/// may exit when its own sums have come: nobody sends anything else. accum: wgmma's, of the transpose where that is
+/// computed. Threads: all consumers of all CTAs.
+template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
+__device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::kWgmmaN / 2],
+                                              SharedStorage<Config>& smem, const Params& params,
+                                              FragmentCorner tile, int rank, int thread) {
+  constexpr int kPiece = Config::kPiece;
+  constexpr int kSums = kPiece / 2;  // of a lane
+  constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
+  const int lane = thread % kWarpThreads;
+  const int warp = thread / kWarpThreads;
+  const int split = params.split;
+  // Of D what the tile has: elements behind its columns are the next one's.
+  GemmShape shape = params.shape;
+  if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;
+  const auto sums_of = [&](int i) {
+    return accum[i / Config::kWgmmaPieces] + i % Config::kWgmmaPieces * kSums;
+  };
+  const auto corner_of = [&](int i) {
+    const int along_m = (i / Config::kWgmmaPieces * Config::kNumWarps + warp) * kPiece;
+    const int along_n = i % Config::kWgmmaPieces * kPiece;
+    return FragmentCorner{tile.batch, tile.row + (Config::kTransposes ? along_n : along_m),
+                          tile.column + (Config::kTransposes ? along_m : along_n)};
+  };
+
+  if (kIsPlain && split == 1) {
+#pragma unroll
+    for (int i = 0; i < Config::kWarpPieces; ++i) {
+      stage_plain<Config, T>(sums_of(i), ptx::smem_addr(smem.own_sums(warp, i)), params.epilogue.alpha, lane);
+    }
+    __syncwarp();
+#pragma unroll 4
+    for (int i = 0; i < Config::kWarpPieces; ++i) {
+      store_plain<Config, T>(smem.own_sums(warp, i), params.epilogue, corner_of(i), shape, lane);
+    }
+    return;
+  }
+
+  const int first_piece = warp * Config::kWarpPieces;
+  const int first_slot = first_piece / split;
+  const int first_owner = first_piece % split;
+  const auto own_place = [&](int i) { return reinterpret_cast<float4*>(smem.own_sums(warp, i)) + lane; };
+  // In the shared memory of `owner`, of its piece number `slot`.
+  const auto place_of = [&](int slot, int owner, int source) {
+    const int of_others = slot * (split - 1) + source - (source < owner ? 0 : 1);
+    return smem.peers_sums + of_others * Config::kPieceFloat4s + lane;
+  };
+  if (split > 1) ptx::barrier_cluster_wait();
+  int owner = first_owner;
+  int slot = first_slot;
+#pragma unroll
+  for (int i = 0; i < Config::kWarpPieces; ++i) {
+    const float* const sums = sums_of(i);
+    if (owner == rank) {
+      // Registers have no index that is known at run time only.
+#pragma unroll
+      for (int e = 0; e < kSums / 4; ++e) {
+        own_place(i)[e * kWarpThreads] = {sums[e * 4], sums[e * 4 + 1], sums[e * 4 + 2], sums[e * 4 + 3]};
+      }
+    } else {
+      smem.exchange.template send<kPiece>(sums, place_of(slot, owner, rank), owner);
+    }
+    if (++owner == split) {
+      owner = 0;
+      ++slot;
+    }
+  }
+  const bool is_behind = rank < first_owner;
+  slot = first_slot + (is_behind ? 1 : 0);
+#pragma unroll 1
+  for (int i = rank - first_owner + (is_behind ? split : 0); i < Config::kWarpPieces; i += split, ++slot) {
+    const FragmentCorner corner = corner_of(i);
+    const FragmentPosition position = position_of_lane(corner, lane);
+    EpilogueInputs<kPiece / 8> inputs;
+    if constexpr (!kIsPlain) inputs = load_epilogue_inputs<kPiece / 8>(params.epilogue, position, shape);
+    float sums[kSums] = {};
+    if (split > 1) smem.exchange.await_sums();
+#pragma unroll 1
+    for (int source = 0; source < split; ++source) {
+      add_sums<kPiece>(sums, source == rank ? own_place(i) : place_of(slot, rank, source));
+    }
+    __syncwarp();  // before others write where a lane has read
+    float* const staging = smem.own_sums(warp, i);
+    if constexpr (kIsPlain) {
+      stage_plain<Config, T>(sums, ptx::smem_addr(staging), params.epilogue.alpha, lane);
+      __syncwarp();
+      store_plain<Config, T>(staging, params.epilogue, corner, shape, lane);
+    } else {
+      if constexpr (Config::kTransposes) transpose<Config>(sums, staging, lane);
+      scale_and_add(sums, params.epilogue, inputs);
+      activate(sums, params.epilogue.activation);
+      store_fragment<kPiece / 8>(sums, params.epilogue, position, shape);
+    }
+  }
+}
+
+/// Of a box, as launch_skinny_gemm() says.
+using Coords = int[4];
+
+/// Calls visit(coords, block) for each box of an operand's share of a stage, of which `block` is the first.
+template <typename Config, typename Visit>
+__device__ __forceinline__ void for_each_box(const Params& params, int stage, int line, int batch,
+                                             Visit visit) {
+  const int first_block = stage * Config::kStageBlocks;
+  if (params.loads_whole_stages) {
+    const Coords coords = {0, line, first_block, batch};
+    visit(coords, 0);
+    return;
+  }
+#pragma unroll
+  for (int block = 0; block < Config::kStageBlocks; ++block) {
+    const Coords coords = {(first_block + block) * Config::BLOCK_K, line, 0, batch};
+    visit(coords, block);
+  }
+}
+
+/// Brings the first stages of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this
+/// one may still write of them goes through L2, too, so that this needs no order. And one of the stages of A,
+/// whose few rows all tiles have in common. Threads: one of each CTA. tile_number: along N; first_stage,
+/// num_stages: of the CTA.
+template <typename Config>
+__device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
+                                                  const TensorMap* tensor_map_b, FragmentCorner tile,
+                                                  int tile_number, int first_stage, int num_stages) {
+  const int stages = num_stages < params.prefetched_stages ? num_stages : params.prefetched_stages;
+  for_each_box<Config>(
+      params, first_stage + tile_number % stages, tile.row, 0,
+      [&](const Coords& coords, int) { ptx::cp_async_bulk_prefetch_tensor(tensor_map_a, coords); });
+  for (int stage = 0; stage < stages; ++stage) {
+    for_each_box<Config>(params, first_stage + stage, tile.column, 0, [&](const Coords& coords, int) {
+      ptx::cp_async_bulk_prefetch_tensor(tensor_map_b, coords);
+    });
+  }
+}
+
+/// tensor_map_a, tensor_map_b: see launch_skinny_gemm().
+template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
+__global__ void __launch_bounds__(Config::kNumThreads)
+    gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
+                const __grid_constant__ TensorMap tensor_map_b, const __grid_constant__ Params params) {
+  using namespace ptx;
+  auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
+  const int thread = static_cast<int>(threadIdx.x);
+
+  const int rank = static_cast<int>(cluster_ctarank());
+  int tile_number = static_cast<int>(clusterid_x());
+  const int tile_m = tile_number % params.tiles_m;
+  tile_number /= params.tiles_m;
+  const FragmentCorner tile = {tile_number / params.tiles_n, tile_m * Config::BLOCK_M,
+                               tile_number % params.tiles_n * params.columns};
+  // The first CTAs take one stage more where K does not divide.
+  const int stages_of_all = params.k_stages / params.split;
+  const int longer_parts = params.k_stages % params.split;
+  const int num_stages = stages_of_all + (rank < longer_parts ? 1 : 0);
+  const int first_stage = rank * stages_of_all + (rank < longer_parts ? rank : longer_parts);
+  if (thread == kWarpgroupThreads) {
+    prefetch_tensormap(&tensor_map_a);
+    prefetch_tensormap(&tensor_map_b);
+    smem.pipeline.init(num_stages < Config::kNumStages ? num_stages : Config::kNumStages);
+    for (int stage = 0; stage < Config::kNumStages; ++stage) {
+      leave_rest_undefined<Config>(smem.a[stage], params, params.a_rows, Config::BLOCK_M);
+      leave_rest_undefined<Config>(smem.b[stage], params, params.columns, Config::BLOCK_N);
+    }
+    if (params.split > 1) {
+      smem.exchange.init(params.split, 0);
+      smem.exchange.announce(params.split, rank, Config::kNumPieces,
+                             Config::kPieceFloat4s * int{sizeof(float4)});
+    }
+    // TMA and the peers use the barriers, and must see them initialised.
+    fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  // The peers' barriers are not needed before the sums are there.
+  if (params.split > 1) barrier_cluster_arrive_relaxed();
+  if (params.prefetched_stages > 0 && thread >= kWarpgroupThreads) {
+    if (elect_sync()) {
+      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, tile, tile_number, first_stage,
+                                num_stages);
+    }
+    __syncwarp();
+  }
+  // Everything before this line read and wrote nothing but shared memory.
+  griddepcontrol_wait();
+
+  const int block_bytes_a = lines_of_block(params, params.a_rows, Config::BLOCK_M) * Config::kLineBytes;
+  const int block_bytes_b = lines_of_block(params, params.columns, Config::BLOCK_N) * Config::kLineBytes;
+  typename Config::Pipeline::State state;
+  if (thread >= kWarpgroupThreads) {
+    const bool is_leader = elect_sync();
+    const int batch_a = params.a_is_batched ? tile.batch : 0;
+    const int batch_b = params.b_is_batched ? tile.batch : 0;
+    for (int stage = first_stage; stage < first_stage + num_stages; ++stage) {
+      smem.pipeline.producer_wait_uniform(state);
+      if (is_leader) {
+        const SmemAddr bar = smem.pipeline.producer_announce(
+            state, Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes);
+        for_each_box<Config>(params, stage, tile.column, batch_b, [&](const Coords& coords, int block) {
+          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + block * block_bytes_b), &tensor_map_b,
+                                   coords, bar);
+        });
+        for_each_box<Config>(params, stage, tile.row, batch_a, [&](const Coords& coords, int block) {
+          cp_async_bulk_tensor_g2s(smem_addr(smem.a[state.stage] + block * block_bytes_a), &tensor_map_a,
+                                   coords, bar);
+        });
+      }
+      state.advance();
+    }
+    // The next kernel may set itself up where SMs become free. It waits for this one's end all the same. If it started
+    // before all loads are under way, it would crowd on those SMs that are free first.
+    if (params.triggers_dependents) griddepcontrol_launch_dependents();
+    if (params.split > 1) barrier_cluster_wait();
+  } else {
+    // Of wgmma's rows and of its columns.
+    const cuda::std::uint64_t first_desc_m =
+        make_k_major_b128_desc(smem_addr(Config::kTransposes ? smem.b[0] : smem.a[0]).value);
+    const cuda::std::uint64_t first_desc_n =
+        make_k_major_b128_desc(smem_addr(Config::kTransposes ? smem.a[0] : smem.b[0]).value);
+    constexpr int kStageBytesM = Config::kTransposes ? Config::kStageBytesB : Config::kStageBytesA;
+    constexpr int kStageBytesN = Config::kTransposes ? Config::kStageBytesA : Config::kStageBytesB;
+    const int block_bytes_m = Config::kTransposes ? block_bytes_b : block_bytes_a;
+    const int block_bytes_n = Config::kTransposes ? block_bytes_a : block_bytes_b;
+    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    float accum[Config::kNumChains][Config::kNumBlocks][Config::kWgmmaN / 2] = {};
+    const auto fence_accum = [&] {
+#pragma unroll
+      for (auto& chain : accum) {
+#pragma unroll
+        for (auto& block : chain) wgmma_fence_operand(block);
+      }
+    };
+    fence_accum();
+    typename Config::Pipeline::State previous;
+    for (int stage = 0; stage < num_stages; ++stage) {
+      const auto stage_desc_m = advance_smem_desc(first_desc_m, state.stage * kStageBytesM);
+      const auto stage_desc_n = advance_smem_desc(first_desc_n, state.stage * kStageBytesN);
+      smem.pipeline.consumer_wait(state);
+      wgmma_fence();
+#pragma unroll
+      for (int step = 0; step < Config::kStageBlocks * Config::BLOCK_K / Config::kWgmmaK; ++step) {
+        constexpr int kBlockSteps = Config::BLOCK_K / Config::kWgmmaK;
+        const int k_block = step / kBlockSteps;
+        const int offset = step % kBlockSteps * Config::kWgmmaK * Config::kElemBytes;
+        const auto desc_m = advance_smem_desc(stage_desc_m, k_block * block_bytes_m + offset);
+        const auto desc_n = advance_smem_desc(stage_desc_n, k_block * block_bytes_n + offset);
+#pragma unroll
+        for (int block = 0; block < Config::kNumBlocks; ++block) {
+          wgmma_mma_async<Config::kWgmmaN, T>(
+              accum[k_block % Config::kNumChains][block],
+              advance_smem_desc(desc_m, block * Config::kWgmmaM * Config::kLineBytes), desc_n,
+              stage != 0 || k_block >= Config::kNumChains || step % kBlockSteps != 0);
+        }
+      }
+      wgmma_commit_group();
+      wgmma_wait_group<1>();
+      if (stage != 0) smem.pipeline.consumer_release(previous, thread);
+      previous = state;
+      state.advance();
+    }
+    // Sums go where stages were: all have been loaded, and now are multiplied.
+    wgmma_wait_group<0>();
+    fence_accum();
+#pragma unroll
+    for (int chain = 1; chain < Config::kNumChains; ++chain) {
+#pragma unroll
+      for (int block = 0; block < Config::kNumBlocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < Config::kWgmmaN / 2; ++i) accum[0][block][i] += accum[chain][block][i];
+      }
+    }
+    add_and_store<Config, T, kEpilogueKind>(accum[0], smem, params, tile, rank, thread);
+  }
+}
+
+}  // namespace hopper_gemm::library::skinny

@@ -1,0 +1,192 @@
+#include "gemm/plan.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "common/quoted_text.hpp"
+#include "gemm/host/device.hpp"
+
+namespace hopper_gemm::library {
+namespace {
+
+constexpr const char* kConfigVariable = "HGEMM_CONFIG";
+
+// A configuration that was asked for.
+struct Request {
+  std::string name;  // empty: none was
+  std::string who;   // asks, in a sentence
+  bool must_be_met = true;
+};
+
+Request requested_config(const GemmOptions& options) {
+  if (!options.config.empty()) return {options.config, "options.config"};
+  const char* value = std::getenv(kConfigVariable);
+  if (value == nullptr) return {};
+  // A variable is for all GEMMs of a process, and what it names need not be for each of them.
+  return {value, std::string("the environment variable ") + kConfigVariable, false};
+}
+
+// The family's own name stands for whichever of its configurations is best.
+bool is_of(std::string_view config, const Backend& backend) {
+  return config.starts_with(backend.name) &&
+         (config.size() == backend.name.size() || config[backend.name.size()] == '_');
+}
+
+std::string problem_text(const CheckedGemm& gemm, const Device& device) {
+  const auto& [shape, batch_count, input_type, a, b, epilogue] = gemm.problem().args;
+  const std::string_view major_of_a = a.major == OperandMajor::K ? "K" : "M";
+  const std::string_view major_of_b = b.major == OperandMajor::K ? "K" : "N";
+  std::string text = std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
+  if (gemm.computes_transpose()) text += " (D is column-major: its transpose, of B and A)";
+  if (batch_count > 1) text += ", " + std::to_string(batch_count) + " batches";
+  text += std::string(", ") + to_string(input_type) + " to " + to_string(epilogue.output_type);
+  text.append(", A ").append(major_of_a).append("-major, B ").append(major_of_b).append("-major, on ");
+  return text + std::to_string(device.sm_count) + " SMs of compute capability " +
+         std::to_string(device.major) + "." + std::to_string(device.minor) + "\n";
+}
+
+/// Ok, or why the back end cannot compute the problem, whatever the configuration.
+Status check_backend(const Backend& backend, const Backend& last, const Problem& problem,
+                     const Device& device) {
+  if (problem.args.shape.k == 0 && &backend != &last) {
+    return unsupported("k is 0, and what has no product is for " + std::string(last.name) + " alone");
+  }
+  return backend.can_implement(problem, device);
+}
+
+std::string lines_of(const PreparedGemm& prepared) {
+  std::string text = prepared.explain();
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text;
+}
+
+}  // namespace
+
+Status Plan::create(const CheckedGemm& gemm, const GemmOptions& options, const Device& device,
+                    std::span<const Backend* const> backends, std::shared_ptr<const Plan>* plan) {
+  HG_RETURN_IF_ERROR(check_device(device));
+  const auto made = std::make_shared<Plan>();
+  made->device_ = device;
+  made->gemm_ = gemm;
+  if (made->gemm_.empty()) {
+    made->explanation_ = "D has no elements: there is nothing to compute\n";
+  } else {
+    HG_RETURN_IF_ERROR(made->choose(options, backends));
+  }
+  *plan = made;
+  return {};
+}
+
+Status Plan::prepare(const std::string& requested, std::span<const Backend* const> backends) {
+  std::string refusals;
+  std::string families;
+  Status status;
+  for (const Backend* backend : backends) {
+    const std::string name(backend->name);
+    families += (families.empty() ? "" : " or ") + name;
+    if (!requested.empty() && !is_of(requested, *backend)) continue;
+    status = check_backend(*backend, *backends.back(), gemm_.problem(), device_);
+    if (status.ok()) {
+      const std::string config = requested == name ? "" : requested;
+      status = backend->prepare(gemm_.problem(), device_, config, &prepared_);
+    }
+    // That a kernel is not for this problem says nothing of the others; an error does.
+    if (status.code() != StatusCode::Unsupported) return status;
+    refusals += (refusals.empty() ? "" : "; ") + name + ": " + status.message();
+    explanation_ += "not " + name + ": " + status.message() + "\n";
+  }
+  if (requested.empty()) return unsupported("no kernel computes this: " + refusals);
+  return refusals.empty() ? invalid_argument("the names of configurations begin with " + families) : status;
+}
+
+Status Plan::complete(std::span<const Backend* const> backends) {
+  config_ = prepared_->config();
+  workspace_bytes_ = prepared_->workspace_bytes();
+  Problem without_product = gemm_.problem();
+  if (without_product.args.shape.k == 0) return {};
+  without_product.args.shape.k = 0;
+  HG_RETURN_IF_ERROR(backends.back()->prepare(without_product, device_, "", &without_product_));
+  workspace_bytes_ = std::max(workspace_bytes_, without_product_->workspace_bytes());
+  return {};
+}
+
+Status Plan::choose(const GemmOptions& options, std::span<const Backend* const> backends) {
+  Request request = requested_config(options);
+  explanation_ = problem_text(gemm_, device_);
+  Status status = prepare(request.name, backends);
+  if (!status.ok() && !request.name.empty()) {
+    status = {status.code(),
+              request.who + " asks for " + one_line(request.name) + ": " + one_line(status.message())};
+    const bool is_refusal =
+        status.code() == StatusCode::Unsupported || status.code() == StatusCode::InvalidArgument;
+    if (request.must_be_met || !is_refusal) return status;
+    explanation_ = problem_text(gemm_, device_) + status.message() + "; so the library chooses\n";
+    request = {};
+    status = prepare("", backends);
+  }
+  HG_RETURN_IF_ERROR(status);
+
+  explanation_ += prepared_->config() + (request.name.empty() ? "" : ", as " + request.who + " asks") + "\n" +
+                  lines_of(*prepared_);
+  return complete(backends);
+}
+
+Status Plan::for_context(const Device& device, std::span<const Backend* const> backends,
+                         std::shared_ptr<const Plan>* plan) const {
+  if (device.id != device_.id) {
+    return unsupported("the current device is " + std::to_string(device.id) +
+                       ", but the plan was made for device " + std::to_string(device_.id));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<const Plan>& known = for_contexts_[device.context];
+  if (known == nullptr) {
+    const auto made = std::make_shared<Plan>();
+    made->device_ = device;
+    made->gemm_ = gemm_;
+    if (prepared_ != nullptr) {
+      const Status status = made->prepare(config_, backends);
+      if (!status.ok()) {
+        return {status.code(),
+                "the current CUDA context is not the plan's, and does not run it: " + status.message()};
+      }
+      HG_RETURN_IF_ERROR(made->complete(backends));
+    }
+    known = made;
+  }
+  *plan = known;
+  return {};
+}
+
+Status Plan::run(const GemmOperands& operands, cudaStream_t stream) const {
+  if (prepared_ == nullptr) return {};
+  HG_RETURN_IF_ERROR(gemm_.check(operands, workspace_bytes_));
+  KernelArgs args = gemm_.with_addresses(operands);
+  if (operands.alpha != 0 || without_product_ == nullptr)
+    return prepared_->launch(args, operands.workspace, stream);
+  args.shape.k = 0;
+  return without_product_->launch(args, operands.workspace, stream);
+}
+
+Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
+                         std::span<const Backend* const> backends, std::size_t most,
+                         std::vector<std::string>* configs) {
+  CheckedGemm gemm;
+  HG_RETURN_IF_ERROR(CheckedGemm::create(descriptor, options, &gemm));
+  HG_RETURN_IF_ERROR(check_device(device));
+  configs->clear();
+  if (gemm.empty()) return {};
+  Status status;
+  for (const Backend* backend : backends) {
+    status = check_backend(*backend, *backends.back(), gemm.problem(), device);
+    if (status.code() == StatusCode::Unsupported) continue;
+    HG_RETURN_IF_ERROR(status);
+    *configs = backend->ranked_configs(gemm.problem(), device);
+    if (configs->size() > most) configs->resize(most);
+    return {};
+  }
+  return status;
+}
+
+}  // namespace hopper_gemm::library

@@ -1,7 +1,0 @@
-#include "library/mma_configs.hpp"
-
-namespace hopper_gemm::library::mma {
-
-const LargeInstances kLargeInstancesBf16 = instance_table<kLargeConfigs, __nv_bfloat16>();
-
-}  // namespace hopper_gemm::library::mma

@@ -1,7 +1,0 @@
-#include "library/mma_configs.hpp"
-
-namespace hopper_gemm::library::mma {
-
-const SmallInstances kSmallInstancesBf16 = instance_table<kSmallConfigs, __nv_bfloat16>();
-
-}  // namespace hopper_gemm::library::mma

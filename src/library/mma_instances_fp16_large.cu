@@ -1,7 +1,0 @@
-#include "library/mma_configs.hpp"
-
-namespace hopper_gemm::library::mma {
-
-const LargeInstances kLargeInstancesFp16 = instance_table<kLargeConfigs, __half>();
-
-}  // namespace hopper_gemm::library::mma

@@ -1,7 +1,0 @@
-#include "library/mma_configs.hpp"
-
-namespace hopper_gemm::library::mma {
-
-const SmallInstances kSmallInstancesFp16 = instance_table<kSmallConfigs, __half>();
-
-}  // namespace hopper_gemm::library::mma

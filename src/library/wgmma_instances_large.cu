@@ -1,7 +1,0 @@
-#include "library/wgmma_instances.cuh"
-
-namespace hopper_gemm::library::wgmma {
-
-const std::array<Instance, kLargeTiles.size()> kLargeInstances = instances_of<kLargeTiles>();
-
-}  // namespace hopper_gemm::library::wgmma
