@@ -28,20 +28,21 @@ hg_add_library_host(hopper_gemm_library_host)
 target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 
 # The choice among the library's kernels for sm_90.
-add_library(hopper_gemm_library_choice OBJECT src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp)
+add_library(hopper_gemm_library_choice OBJECT
+  src/gemm/config_name.cpp src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp)
 target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
 
 # These kernels.
 add_library(hopper_gemm_library_wgmma OBJECT
   src/gemm/epilogue/reduce_partials.cu
-  src/gemm/instances/pingpong.cu
-  src/gemm/instances/swap_ab.cu
+  src/gemm/host/pingpong.cu
+  src/gemm/host/small_m.cu
   src/gemm/host/wgmma_backend.cu
   src/gemm/instances/cooperative_large.cu
   src/gemm/instances/cooperative_alpha_only.cu
   src/gemm/instances/cooperative_small.cu
   src/gemm/heuristics/tuned.cpp
-  src/gemm/instances/cooperative_mixed_n.cu)
+  src/gemm/host/cooperative_mixed_n.cu)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)
 hg_guard_ptxas(hopper_gemm_library_wgmma)
 hg_watch_waits(hopper_gemm_library_wgmma)

@@ -292,14 +292,14 @@ TEST_F(CliTest, BackwardsRange) { expect_refused({"4-2"}, {"'4-2' runs backwards
 
 TEST_F(CliTest, WrongEnvironmentIsRefused) {
   platform_.kernels_ = all_kernels();
-  for (const char* const value : {"wgmma_1x1", "best", "\033[31mred\n"}) {
+  for (const char* const value : {"cooperative_1x1", "best", "\033[31mred\n"}) {
     setenv("HGEMM_CONFIG", value, 1);
     expect_refused({"best", "--size", "1024"},
                    {"the environment variable HGEMM_CONFIG is '", "`./matmul tune best`", "unset it"});
     EXPECT_THAT(err_.str(), Not(HasSubstr("\033")));
   }
   EXPECT_EQ(run({"1", "--size", "1024"}), kExitOk) << "it is for best alone";
-  for (const char* const value : {"", "wgmma", "mma", "mma_64x64x64_s4"}) {
+  for (const char* const value : {"", "wgmma", "pingpong", "mma_sync", "mma_sync_64x64x64_s4"}) {
     setenv("HGEMM_CONFIG", value, 1);
     const KernelInfo* const best = find_kernel("best");
     EXPECT_TRUE(check_environment({&best, 1}).ok()) << value;

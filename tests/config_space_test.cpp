@@ -151,8 +151,8 @@ TEST(TuningSpaces, OfTheirVersionsAreThose) {
 // On any GPU, and without one.
 TEST(TuningSpaces, OfTheLibraryHoldsItsFamiliesAndFp32) {
   const TuningSpace& space = *find_kernel("best")->tuning;
-  EXPECT_TRUE(space.has_config("wgmma_128x256_s4_c2x1"));
-  EXPECT_TRUE(space.has_config("mma_128x128x64_s3"));
+  EXPECT_TRUE(space.has_config("cooperative_128x256_s4_c2x1"));
+  EXPECT_TRUE(space.has_config("mma_sync_128x128x64_s3"));
   GemmArgs single{};
   single.input_type = single.output_type = DataType::Float32;
   const std::vector<std::string> configs = space.configs(single);

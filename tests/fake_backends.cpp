@@ -27,6 +27,9 @@ class FakeGemm : public PreparedGemm {
   std::string config_;
 };
 
+constexpr std::array<std::string_view, 1> kWgmmaFamilies = {"wgmma"};
+constexpr std::array<std::string_view, 1> kMmaSyncFamilies = {"mma_sync"};
+
 Status prepare(FakeBackend* backend, const std::string& name, const Problem& problem, const Device& device,
                const std::string& config, std::unique_ptr<const PreparedGemm>* prepared) {
   HG_RETURN_IF_ERROR(backend->prepare);
@@ -43,6 +46,7 @@ Status prepare(FakeBackend* backend, const std::string& name, const Problem& pro
 const Backend& wgmma_backend() {
   static const Backend backend = {
       .name = "wgmma",
+      .families = kWgmmaFamilies,
       .can_implement = [](const Problem&, const Device&) { return fake_wgmma.can_implement; },
       .prepare =
           [](const Problem& problem, const Device& device, const std::string& config, auto* prepared) {
@@ -53,14 +57,18 @@ const Backend& wgmma_backend() {
   return backend;
 }
 
-const Backend& mma_backend() {
+const Backend& mma_sync_backend() {
   static const Backend backend = {
-      .name = "mma",
+      .name = "mma_sync",
+      .families = kMmaSyncFamilies,
       .can_implement = [](const Problem&, const Device&) { return fake_mma.can_implement; },
-      .prepare = [](const Problem& problem, const Device& device, const std::string& config,
-                    auto* prepared) { return prepare(&fake_mma, "mma", problem, device, config, prepared); },
-      .configs = [] { return std::vector<std::string>{"mma_fake"}; },
-      .ranked_configs = [](const Problem&, const Device&) { return std::vector<std::string>{"mma_fake"}; }};
+      .prepare =
+          [](const Problem& problem, const Device& device, const std::string& config, auto* prepared) {
+            return prepare(&fake_mma, "mma_sync", problem, device, config, prepared);
+          },
+      .configs = [] { return std::vector<std::string>{"mma_sync_fake"}; },
+      .ranked_configs = [](const Problem&,
+                           const Device&) { return std::vector<std::string>{"mma_sync_fake"}; }};
   return backend;
 }
 

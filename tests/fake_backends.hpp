@@ -9,7 +9,7 @@
 
 namespace hopper_gemm::library {
 
-/// A back end that computes nothing and remembers what it was asked for. wgmma_backend() and mma_backend() are two of
+/// A back end that computes nothing and remembers what it was asked for. wgmma_backend() and mma_sync_backend() are two of
 /// these wherever fake_backends.cpp is linked.
 struct FakeBackend {
   Status can_implement;  ///< what it answers

@@ -62,7 +62,7 @@ class GemmPlanTest : public testing::Test {
   ~GemmPlanTest() override { unsetenv("HGEMM_CONFIG"); }
 
   Status create(const GemmDescriptor& gemm, const GemmOptions& options = {}, const Device& device = kH200) {
-    const std::array<const Backend*, 2> backends = {&wgmma_backend(), &mma_backend()};
+    const std::array<const Backend*, 2> backends = {&wgmma_backend(), &mma_sync_backend()};
     CheckedGemm checked;
     HG_RETURN_IF_ERROR(CheckedGemm::create(gemm, options, &checked));
     return Plan::create(checked, options, device, backends, &plan_);
@@ -85,7 +85,7 @@ TEST_F(GemmPlanTest, RanksTheConfigurationsOfTheBackEndThatItWouldChoose) {
   EXPECT_THAT(configs, IsEmpty());
   fake_wgmma.can_implement = unsupported("not this one");
   ASSERT_TRUE(promising(small_gemm(), 16).ok());
-  EXPECT_THAT(configs, testing::ElementsAre("mma_fake"));
+  EXPECT_THAT(configs, testing::ElementsAre("mma_sync_fake"));
   fake_mma.can_implement = unsupported("nor that");
   EXPECT_EQ(promising(small_gemm(), 16).code(), StatusCode::Unsupported);
   fake_wgmma.can_implement = {StatusCode::CudaError, "broken"};
@@ -95,7 +95,7 @@ TEST_F(GemmPlanTest, RanksTheConfigurationsOfTheBackEndThatItWouldChoose) {
   GemmDescriptor without_product = small_gemm();
   without_product.k = 0;
   ASSERT_TRUE(promising(without_product, 16).ok());
-  EXPECT_THAT(configs, testing::ElementsAre("mma_fake"));
+  EXPECT_THAT(configs, testing::ElementsAre("mma_sync_fake"));
   GemmDescriptor empty = small_gemm();
   empty.n = 0;
   ASSERT_TRUE(promising(empty, 16).ok());
@@ -380,8 +380,8 @@ TEST_F(GemmPlanTest, MeansWhatTheDescriptorSays) {
     operands.beta = static_cast<float>(draw(0, 2));
     const Status status = run(operands);
     ASSERT_TRUE(status.ok()) << status.message();
-    compute(plan_->config() == "mma_fake" || operands.alpha == 0 ? fake_mma.launched.back()
-                                                                 : fake_wgmma.launched.back());
+    compute(plan_->config() == "mma_sync_fake" || operands.alpha == 0 ? fake_mma.launched.back()
+                                                                      : fake_wgmma.launched.back());
 
     for (std::int64_t batch = 0; batch < gemm.batch_count; ++batch) {
       for (std::int64_t m = 0; m < gemm.m; ++m) {
@@ -468,14 +468,15 @@ TEST_F(GemmPlanTest, WithoutAProductGoesToTheMmaFamily) {
   GemmDescriptor gemm = small_gemm();
   gemm.k = 0;
   ASSERT_TRUE(create(gemm).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
   GemmOperands operands;
   operands.d = at(0x30000);
   EXPECT_TRUE(run(operands).ok());
   EXPECT_THAT(fake_mma.launched, SizeIs(1));
   EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: k is 0"));
-  EXPECT_THAT(create(gemm, {.config = "wgmma"}).message(),
-              HasSubstr("options.config asks for wgmma: k is 0, and what has no product is for mma alone"));
+  EXPECT_THAT(
+      create(gemm, {.config = "wgmma"}).message(),
+      HasSubstr("options.config asks for wgmma: k is 0, and what has no product is for mma_sync alone"));
 }
 
 TEST_F(GemmPlanTest, ReadsNeitherANorBWhereAlphaIsZero) {
@@ -636,14 +637,14 @@ TEST_F(GemmPlanTest, TakesWgmmaWhereItCanAndMmaElse) {
                         "capability 9.0\nwgmma_fake\nthe fake's reasons\n"));
   fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
   ASSERT_TRUE(create(small_gemm(), {}, kA100).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
   EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: the GPU is no Hopper\nmma_fake\n"));
 }
 
 TEST_F(GemmPlanTest, TakesMmaWhereWgmmaCannotBeSetUp) {
   fake_wgmma.prepare = unsupported("the driver is too old");
   ASSERT_TRUE(create(small_gemm()).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
   fake_wgmma.prepare = {StatusCode::CudaError, "the context is lost"};
   EXPECT_EQ(create(small_gemm()).code(), StatusCode::CudaError);
 }
@@ -653,19 +654,19 @@ TEST_F(GemmPlanTest, SaysWhyNoKernelCan) {
   fake_mma.can_implement = unsupported("another");
   const Status status = create(small_gemm());
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
-  EXPECT_EQ(status.message(), "no kernel computes this: wgmma: one reason; mma: another");
+  EXPECT_EQ(status.message(), "no kernel computes this: wgmma: one reason; mma_sync: another");
 }
 
 TEST_F(GemmPlanTest, DoesWhatTheOptionsAndTheEnvironmentAskFor) {
-  ASSERT_TRUE(create(small_gemm(), {.config = "mma_fake"}).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
-  EXPECT_THAT(plan_->explain(), HasSubstr("mma_fake, as options.config asks"));
+  ASSERT_TRUE(create(small_gemm(), {.config = "mma_sync_fake"}).ok());
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
+  EXPECT_THAT(plan_->explain(), HasSubstr("mma_sync_fake, as options.config asks"));
   ASSERT_TRUE(create(small_gemm(), {.config = "mma"}).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
 
-  setenv("HGEMM_CONFIG", "mma_fake", 1);
+  setenv("HGEMM_CONFIG", "mma_sync_fake", 1);
   ASSERT_TRUE(create(small_gemm()).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
   ASSERT_TRUE(create(small_gemm(), {.config = "wgmma_fake"}).ok());
   EXPECT_EQ(plan_->config(), "wgmma_fake") << "the options come first";
   setenv("HGEMM_CONFIG", "", 1);
@@ -677,10 +678,11 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
   Status status = create(small_gemm(), {.config = "mma_128x999"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_EQ(status.message(), "options.config asks for mma_128x999: there is no configuration mma_128x999");
-  status = create(small_gemm(), {.config = "mmaa_fake"});
+  status = create(small_gemm(), {.config = "mma_synca_fake"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_EQ(status.message(),
-            "options.config asks for mmaa_fake: the names of configurations begin with wgmma or mma");
+            "options.config asks for mma_synca_fake: the names of configurations begin with one of wgmma, "
+            "mma_sync");
   fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
   status = create(small_gemm(), {.config = "wgmma_fake"}, kA100);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
@@ -690,7 +692,7 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
 // A process runs many GEMMs, and the variable must break none of them.
 TEST_F(GemmPlanTest, TakesTheEnvironmentForAWish) {
   for (const auto& [wish, reason] :
-       {std::pair("mmaa_fake", "the names of configurations begin with wgmma or mma"),
+       {std::pair("mma_synca_fake", "the names of configurations begin with one of wgmma, mma_sync"),
         std::pair("mma_128x999", "there is no configuration mma_128x999"),
         std::pair("\033[31mred\n", "the names of configurations")}) {
     setenv("HGEMM_CONFIG", wish, 1);
@@ -705,7 +707,7 @@ TEST_F(GemmPlanTest, TakesTheEnvironmentForAWish) {
   GemmDescriptor without_product = small_gemm();
   without_product.k = 0;
   ASSERT_TRUE(create(without_product).ok());
-  EXPECT_EQ(plan_->config(), "mma_fake");
+  EXPECT_EQ(plan_->config(), "mma_sync_fake");
   fake_wgmma.prepare = {StatusCode::CudaError, "the context is lost"};
   EXPECT_EQ(create(small_gemm()).code(), StatusCode::CudaError) << "an error is no refusal";
 }

@@ -41,7 +41,7 @@ std::vector<ResultRow> rows_of(const GemmShape& shape, Mode mode, double unit) {
   rows[2].note = "normal data: <b>1 of 64</b> elements is wrong </script><script>throw 1</script>";
   rows[4].verdict = Verdict::Refused;
   rows[4].note = "N & K must be multiples of 8 &amp; more";
-  rows[5].variant = rows[5].note = "wgmma_128x256_s4_c2x1";
+  rows[5].variant = rows[5].note = "cooperative_128x256_s4_c2x1";
   rows[6].verdict = Verdict::NotChecked;
   relate_to_baselines(rows);
   return rows;

@@ -1,29 +1,44 @@
 // Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, of
-// widths in whole spans and of others, and the kernels with tiles of two widths and of few rows.
+// columns in whole swizzle atoms and of others, the kernels with a mixed tile N, and those for small M.
 
 #include "gemm/kernel/cooperative.cuh"
 #include "gemm/kernel/cooperative_mixed_n.cuh"
 #include "gemm/kernel/pingpong.cuh"
-#include "gemm/kernel/swap_ab.cuh"
+#include "gemm/kernel/small_m.cuh"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
-#define HG_INSTANTIATE(tile, kind)                                               \
-  template __global__ void gemm_kernel<Config<tile, wgmma::EpilogueKind::kind>>( \
-      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap,      \
-      const __grid_constant__ TensorMap, const __grid_constant__ Params,         \
+constexpr KernelConfig kernel(int consumers, int block_n, int stages, int cluster_m = 1, int cluster_n = 1) {
+  KernelConfig config = {.schedule = Schedule::Cooperative,
+                         .consumers = consumers,
+                         .block_m = 64 * consumers,
+                         .block_n = block_n,
+                         .stages = stages,
+                         .cluster_m = cluster_m,
+                         .cluster_n = cluster_n};
+  if (block_n % kBlockK != 0) {
+    config.epilogues = Epilogues::AlphaOnly;
+    config.majors = Majors::KMajor;
+  }
+  return config;
+}
+
+#define HG_INSTANTIATE(config, kind)                                        \
+  template __global__ void gemm_kernel<Config<config, EpilogueKind::kind>>( \
+      const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
+      const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
       const __grid_constant__ ClusterPositions)
 
-HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), Plain);
-HG_INSTANTIATE((Tile{128, 256, 4, 2, 1, 2}), General);
-HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), Plain);
-HG_INSTANTIATE((Tile{64, 256, 5, 1, 1, 1}), General);
-HG_INSTANTIATE((Tile{128, 208, 4, 2, 1, 2}), Plain);
-HG_INSTANTIATE((Tile{64, 176, 7, 2, 2, 1}), Plain);
+HG_INSTANTIATE((kernel(2, 256, 4, 2)), AlphaOnly);
+HG_INSTANTIATE((kernel(2, 256, 4, 2)), General);
+HG_INSTANTIATE((kernel(1, 256, 5)), AlphaOnly);
+HG_INSTANTIATE((kernel(1, 256, 5)), General);
+HG_INSTANTIATE((kernel(2, 208, 4, 2)), AlphaOnly);
+HG_INSTANTIATE((kernel(1, 176, 7, 2, 2)), AlphaOnly);
 
 #undef HG_INSTANTIATE
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative
 
 namespace hopper_gemm::library {
 
@@ -33,45 +48,57 @@ namespace hopper_gemm::library {
                                        const __grid_constant__ params,                                       \
                                        const __grid_constant__ ClusterPositions)
 
-// The one whose last piece of a row begins in the one before, and the one of whole spans.
-using Pingpong = pingpong::Config<wgmma::Tile{128, 176, 5, 1, 2, 2}>;
-using PingpongSpans = pingpong::Config<wgmma::Tile{128, 192, 5, 1, 2, 2}>;
+// The one whose last piece of a row begins in the one before, and the one of whole swizzle atoms.
+using Pingpong = pingpong::Config<kPingpongConfigs[1]>;
+using PingpongAtoms = pingpong::Config<kPingpongConfigs[0]>;
 
 constexpr auto kK = ptx::Major::K;
 constexpr auto kMn = ptx::Major::MN;
 
-HG_INSTANTIATE(TwoWidthParams<wide::Config>,
-               wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kK, kK>>);
-HG_INSTANTIATE(TwoWidthParams<wide::Config>, wide::gemm_kernel<Operands<wide::Config, __half, kK, kMn>>);
-HG_INSTANTIATE(TwoWidthParams<wide::Config>,
-               wide::gemm_kernel<Operands<wide::Config, __nv_bfloat16, kMn, kMn>>);
+HG_INSTANTIATE(
+    MixedNParams<cooperative_mixed_n::Config>,
+    cooperative_mixed_n::gemm_kernel<Operands<cooperative_mixed_n::Config, __nv_bfloat16, kK, kK>>);
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
+               cooperative_mixed_n::gemm_kernel<Operands<cooperative_mixed_n::Config, __half, kK, kMn>>);
+HG_INSTANTIATE(
+    MixedNParams<cooperative_mixed_n::Config>,
+    cooperative_mixed_n::gemm_kernel<Operands<cooperative_mixed_n::Config, __nv_bfloat16, kMn, kMn>>);
 HG_INSTANTIATE(
     pingpong::Params<Pingpong>,
-    pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>, wgmma::EpilogueKind::General>);
+    pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>, EpilogueKind::General>);
+HG_INSTANTIATE(pingpong::Params<Pingpong>,
+               pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(
-    pingpong::Params<Pingpong>,
-    pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>, wgmma::EpilogueKind::Plain>);
-HG_INSTANTIATE(pingpong::Params<PingpongSpans>,
-               pingpong::gemm_kernel<PingpongSpans, Operands<PingpongSpans, __half, kK, kMn>,
-                                     wgmma::EpilogueKind::Plain>);
+    pingpong::Params<PingpongAtoms>,
+    pingpong::gemm_kernel<PingpongAtoms, Operands<PingpongAtoms, __half, kK, kMn>, EpilogueKind::AlphaOnly>);
 
 #undef HG_INSTANTIATE
 
 }  // namespace hopper_gemm::library
 
-namespace hopper_gemm::library::skinny {
+namespace hopper_gemm::library::small_m {
 
-using Skinny = Config<wgmma::Tile{16, 128, 3, 1, 1, 1, 128}>;
-using Skinny64 = Config<wgmma::Tile{64, 64, 6, 1, 1, 1, 128}>;
-#define HG_INSTANTIATE(config, type, kind)                                       \
-  template __global__ void gemm_kernel<config, type, wgmma::EpilogueKind::kind>( \
+constexpr KernelConfig kernel(int block_m, int block_n, int stages) {
+  return {.schedule = Schedule::SmallM,
+          .consumers = 1,
+          .block_m = block_m,
+          .block_n = block_n,
+          .stages = stages,
+          .block_k = 128,
+          .swap_ab = block_m < 64};
+}
+
+using SwapAb = Config<kernel(16, 128, 3)>;
+using Straight = Config<kernel(64, 64, 6)>;
+#define HG_INSTANTIATE(config, type, kind)                                \
+  template __global__ void gemm_kernel<config, type, EpilogueKind::kind>( \
       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, const __grid_constant__ Params)
 
-HG_INSTANTIATE(Skinny, __nv_bfloat16, Plain);
-HG_INSTANTIATE(Skinny, __half, General);
-HG_INSTANTIATE(Skinny64, __half, Plain);
-HG_INSTANTIATE(Skinny64, __nv_bfloat16, General);
+HG_INSTANTIATE(SwapAb, __nv_bfloat16, AlphaOnly);
+HG_INSTANTIATE(SwapAb, __half, General);
+HG_INSTANTIATE(Straight, __half, AlphaOnly);
+HG_INSTANTIATE(Straight, __nv_bfloat16, General);
 
 #undef HG_INSTANTIATE
 
-}  // namespace hopper_gemm::library::skinny
+}  // namespace hopper_gemm::library::small_m

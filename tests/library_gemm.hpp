@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gemm/host/backend.hpp"
-#include "gemm/host/kernel_args.hpp"
+#include "gemm/kernel_args.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "tests/library_reference.hpp"
 

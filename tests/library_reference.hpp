@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gemm/host/kernel_args.hpp"
+#include "gemm/kernel_args.hpp"
 #include "hopper_gemm/gemm_epilogue.hpp"
 #include "verify/activation.cuh"
 #include "verify/element.cuh"

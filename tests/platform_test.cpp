@@ -5,11 +5,11 @@
 
 #include <limits>
 
-#include "benchmark/cublas_gemm.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/shapes.hpp"
 #include "registry/registry.hpp"
 #include "test_support.hpp"
+#include "verify/cublas_gemm.hpp"
 #include "verify/verify.hpp"
 
 namespace hopper_gemm {

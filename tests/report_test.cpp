@@ -82,7 +82,7 @@ TEST(Report, CsvIsAsPublished) {
   rows[1].activation = Activation::GeluTanh;
   rows[1].beta = 0.5F;
   rows[1].batch_count = 3;
-  rows[1].variant = "wgmma_128x256_s4_c2x1";
+  rows[1].variant = "cooperative_128x256_s4_c2x1";
   relate_to_baselines(rows);
   std::istringstream lines(csv_report(example_run(), std::span(rows).subspan(1)));
   std::string line;
@@ -99,7 +99,7 @@ TEST(Report, CsvIsAsPublished) {
   EXPECT_EQ(line,
             "4,two_consumers,\"128x256 tile, \"\"two\"\" "
             "consumers\",bf16,row,fp32,column,gelu_tanh,0.5,3,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
-            "785.37,100.0,,1605,51,698.5,0.8894,yes,wgmma_128x256_s4_c2x1,,NVIDIA "
+            "785.37,100.0,,1605,51,698.5,0.8894,yes,cooperative_128x256_s4_c2x1,,NVIDIA "
             "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
             "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
   EXPECT_FALSE(std::getline(lines, line));

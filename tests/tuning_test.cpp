@@ -48,7 +48,7 @@ const std::array kTuned = {
                 {8192, 4096, 2048},
                 to_string(kTensorConfig),
                 612.25},
-    TunedConfig{"best", DataType::Float16, Layout::RowMajor, {1, 2, 3}, "wgmma_128x256_s4_c2x1", 0.5},
+    TunedConfig{"best", DataType::Float16, Layout::RowMajor, {1, 2, 3}, "cooperative_128x256_s4_c2x1", 0.5},
     TunedConfig{
         "simt.8", DataType::Float32, Layout::RowMajor, {4096, 4096, 4096}, to_string(kThreadConfig), 40.125},
 };
@@ -102,7 +102,7 @@ TEST(TunedJson, SaysWhereItIsFrom) {
   EXPECT_EQ(parsed[2]["version"], "simt.8");
   EXPECT_EQ(parsed[2]["type"], "fp32");
   EXPECT_EQ(parsed[1]["b"], "row");
-  EXPECT_EQ(parsed[1]["config"], "wgmma_128x256_s4_c2x1");
+  EXPECT_EQ(parsed[1]["config"], "cooperative_128x256_s4_c2x1");
 }
 
 TEST(TunedJson, OfNothingIsAnEmptyArray) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ladder/hopper/wgmma_ceiling.hpp"
 #include "registry/registry.hpp"
 
 namespace hopper_gemm {

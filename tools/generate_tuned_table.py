@@ -5,8 +5,8 @@ usage: generate_tuned_table.py [--check] [FILE...]
   --check  write nothing; exit 1 if the committed table differs from what would be written
 
 FILE: profiles/h200/library_tuned*.json unless given; of a shape in several, what was measured last counts. The table is
-src/gemm/heuristics/tuned_h200.inc. Of configurations of the family mma nothing is written: the table is the wgmma back
-end's.
+src/gemm/heuristics/tuned_h200.inc. Of configurations of the family mma_sync nothing is written: the table is the
+wgmma back end's.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def lines_of(files):
             if problem not in problems or problems[problem]["date"] < entry["date"]:
                 problems[problem] = entry
     for (m, n, k, major), entry in problems.items():
-        if entry["config"].startswith("wgmma_"):
+        if not entry["config"].startswith("mma_sync_"):
             yield f'    {{{{{m}, {n}, {k}}}, OperandMajor::{major}, "{entry["config"]}"}},\n'
 
 

@@ -73,7 +73,8 @@ struct GemmDescriptor {
 
 /// How a plan is to be made.
 struct GemmOptions {
-  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them, "wgmma" or "mma". create() fails
+  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them: "cooperative", "pingpong",
+  /// "small_m", "wgmma" for all three, or "mma_sync". create() fails
   /// if there is none of that name, or if it cannot compute the problem. Empty: the library chooses, or takes what the
   /// environment variable HGEMM_CONFIG names where that can compute the problem. A wrong value of the variable breaks
   /// nothing; explain() says that it was not followed, and why.
@@ -166,7 +167,7 @@ class HG_API GemmPlan {
   /// What run() needs of the caller, in bytes: at most GemmOptions::workspace_limit_bytes.
   std::size_t workspace_bytes() const;
 
-  /// The chosen configuration's name, such as "wgmma_128x256_s4_c2x1"; empty of a plan of nothing, and where D has
+  /// The chosen configuration's name, such as "cooperative_128x256_s4_c2x1"; empty of a plan of nothing, and where D has
   /// no elements.
   const std::string& config() const;
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "benchmark/cublas_gemm.hpp"
 #include "common/device_buffer.hpp"
 #include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
+#include "verify/cublas_gemm.hpp"
 
 namespace hopper_gemm {
 

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "benchmark/cublas_baseline.hpp"
-#include "benchmark/cublas_gemm.hpp"
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
@@ -19,6 +18,8 @@
 #include "common/matrix_lines.hpp"
 #include "common/watchdog.hpp"
 #include "device/tensor_map.hpp"
+#include "ladder/hopper/wgmma_ceiling.hpp"
+#include "verify/cublas_gemm.hpp"
 
 namespace hopper_gemm {
 namespace {

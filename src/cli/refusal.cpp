@@ -24,7 +24,8 @@ namespace {
 
 constexpr GemmShape kDefaultShape = {8192, 8192, 8192};
 /// The families of configurations that GemmOptions::config takes.
-constexpr std::array<std::string_view, 2> kFamilies = {"wgmma", "mma"};
+constexpr std::array<std::string_view, 5> kFamilies = {"wgmma", "cooperative", "pingpong", "small_m",
+                                                       "mma_sync"};
 constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
 
 bool same_operation(const GemmProblem& x, const GemmProblem& y) {

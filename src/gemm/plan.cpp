@@ -28,10 +28,12 @@ Request requested_config(const GemmOptions& options) {
   return {value, std::string("the environment variable ") + kConfigVariable, false};
 }
 
-// The family's own name stands for whichever of its configurations is best.
+// The back end's own name stands for whichever of its configurations is best, and a family's for that of the family.
 bool is_of(std::string_view config, const Backend& backend) {
-  return config.starts_with(backend.name) &&
-         (config.size() == backend.name.size() || config[backend.name.size()] == '_');
+  const auto begins = [&](std::string_view family) {
+    return config.starts_with(family) && (config.size() == family.size() || config[family.size()] == '_');
+  };
+  return config == backend.name || std::any_of(backend.families.begin(), backend.families.end(), begins);
 }
 
 std::string problem_text(const CheckedGemm& gemm, const Device& device) {
@@ -85,7 +87,9 @@ Status Plan::prepare(const std::string& requested, std::span<const Backend* cons
   Status status;
   for (const Backend* backend : backends) {
     const std::string name(backend->name);
-    families += (families.empty() ? "" : " or ") + name;
+    for (const std::string_view family : backend->families) {
+      families.append(families.empty() ? "" : ", ").append(family);
+    }
     if (!requested.empty() && !is_of(requested, *backend)) continue;
     status = check_backend(*backend, *backends.back(), gemm_.problem(), device_);
     if (status.ok()) {
@@ -98,7 +102,8 @@ Status Plan::prepare(const std::string& requested, std::span<const Backend* cons
     explanation_ += "not " + name + ": " + status.message() + "\n";
   }
   if (requested.empty()) return unsupported("no kernel computes this: " + refusals);
-  return refusals.empty() ? invalid_argument("the names of configurations begin with " + families) : status;
+  return refusals.empty() ? invalid_argument("the names of configurations begin with one of " + families)
+                          : status;
 }
 
 Status Plan::complete(std::span<const Backend* const> backends) {

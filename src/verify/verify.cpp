@@ -8,13 +8,13 @@
 #include <cstddef>
 #include <memory>
 
-#include "benchmark/cublas_gemm.hpp"
 #include "common/device_buffer.hpp"
 #include "common/matrix_lines.hpp"
 #include "common/watchdog.hpp"
 #include "registry/registry.hpp"
 #include "verify/activation.cuh"
 #include "verify/check.hpp"
+#include "verify/cublas_gemm.hpp"
 #include "verify/fill.hpp"
 #include "verify/reference.hpp"
 

@@ -160,7 +160,7 @@ TEST(Best, PlansAnewForAnotherGpu) {
   EXPECT_THAT(choice.config, testing::StartsWith("wgmma_"));
   configure({.seed = 1, .compute_capability = {8, 0}});
   ASSERT_TRUE(best.choose(gemm.args(), &choice).ok());
-  EXPECT_THAT(choice.config, testing::StartsWith("mma_"));
+  EXPECT_THAT(choice.config, testing::StartsWith("mma_sync_"));
   ASSERT_TRUE(best.launch(gemm.args(), nullptr).ok());
   EXPECT_EQ(gemm.fault(), "");
   configure({.seed = 1, .compute_capability = {7, 5}});

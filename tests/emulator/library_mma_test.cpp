@@ -70,9 +70,9 @@ std::vector<Case> cases_of_kernels() {
     int offset;  // and remainder, of A and B
   };
   constexpr KernelCase kKernels[] = {
-      {"mma_256x128x64_s3", {261, 131, 203}, 0},    {"mma_128x128x64_s3", {133, 131, 267}, 0},
-      {"mma_64x64x64_s4", {69, 131, 331}, 0},       {"mma_64x64x32_s3_copy4", {69, 133, 139}, 2},
-      {"mma_64x64x32_s3_copy2", {133, 67, 139}, 1},
+      {"mma_sync_256x128x64_s3", {261, 131, 203}, 0},    {"mma_sync_128x128x64_s3", {133, 131, 267}, 0},
+      {"mma_sync_64x64x64_s4", {69, 131, 331}, 0},       {"mma_sync_64x64x32_s3_copy4", {69, 133, 139}, 2},
+      {"mma_sync_64x64x32_s3_copy2", {133, 67, 139}, 1},
   };
   std::vector<Case> cases;
   int number = 0;
@@ -203,9 +203,9 @@ std::vector<Case> cases_of_huge_pitches() {
       problem.a = memory;
       cases.push_back({config, problem});
     };
-    add("mma_64x64x64_s4", kLines, {.gap = kGap});
-    add("mma_64x64x32_s3_copy4", kLines, {.remainder = 2, .gap = kGap});
-    add("mma_64x64x32_s3_copy2", kLines, {.remainder = 1, .gap = kGap});
+    add("mma_sync_64x64x64_s4", kLines, {.gap = kGap});
+    add("mma_sync_64x64x32_s3_copy4", kLines, {.remainder = 2, .gap = kGap});
+    add("mma_sync_64x64x32_s3_copy2", kLines, {.remainder = 1, .gap = kGap});
     // Aligned, but more than 16-byte copies count.
     add("", kLines / 4, {.gap = 4 * kGap});
   }
@@ -224,7 +224,7 @@ TEST_P(EmulatedLibraryMma, IsExactAndClean) {
   LibraryGemm gemm(test.problem, emulated_memory());
   configure({.seed = 1, .sms = kSms});
   std::unique_ptr<const PreparedGemm> prepared;
-  const Status preparation = mma_backend().prepare(gemm.problem(), kHopper, test.config, &prepared);
+  const Status preparation = mma_sync_backend().prepare(gemm.problem(), kHopper, test.config, &prepared);
   ASSERT_TRUE(preparation.ok()) << preparation.message();
   EXPECT_EQ(prepared->workspace_bytes(), 0U);
   const Status launch = prepared->launch(gemm.args(), nullptr, nullptr);
@@ -265,19 +265,19 @@ Problem problem_of(GemmShape shape) {
 
 std::string chosen(const Problem& problem, Device device) {
   std::unique_ptr<const PreparedGemm> prepared;
-  const Status status = mma_backend().prepare(problem, device, "", &prepared);
+  const Status status = mma_sync_backend().prepare(problem, device, "", &prepared);
   return status.ok() ? prepared->config() : status.message();
 }
 
 TEST_F(LibraryMmaChoice, IsTheLargestTileThatFillsTheGpu) {
   const Device h200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
   const Device ada = {.id = 0, .major = 8, .minor = 9, .sm_count = 128, .max_shared_bytes = 99 << 10};
-  EXPECT_EQ(chosen(problem_of({8192, 8192, 8192}), h200), "mma_256x128x64_s3");
-  EXPECT_EQ(chosen(problem_of({8192, 8192, 8192}), ada), "mma_128x128x64_s3");
-  EXPECT_EQ(chosen(problem_of({512, 512, 512}), h200), "mma_64x64x64_s4");
+  EXPECT_EQ(chosen(problem_of({8192, 8192, 8192}), h200), "mma_sync_256x128x64_s3");
+  EXPECT_EQ(chosen(problem_of({8192, 8192, 8192}), ada), "mma_sync_128x128x64_s3");
+  EXPECT_EQ(chosen(problem_of({512, 512, 512}), h200), "mma_sync_64x64x64_s4");
   Problem batches = problem_of({512, 512, 512});
   batches.args.batch_count = 1024;
-  EXPECT_EQ(chosen(batches, h200), "mma_256x128x64_s3");
+  EXPECT_EQ(chosen(batches, h200), "mma_sync_256x128x64_s3");
 }
 
 TEST_F(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
@@ -286,8 +286,8 @@ TEST_F(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
     change(&problem);
     return chosen(problem, kHopper);
   };
-  const auto* const pairs = "mma_64x64x32_s3_copy4";
-  const auto* const singles = "mma_64x64x32_s3_copy2";
+  const auto* const pairs = "mma_sync_64x64x32_s3_copy4";
+  const auto* const singles = "mma_sync_64x64x32_s3_copy2";
   EXPECT_THAT(narrowed([](Problem*) {}), testing::Not(HasSubstr("copy")));
   EXPECT_EQ(narrowed([](Problem* problem) { problem->alignments.a = 8; }), pairs);
   EXPECT_EQ(narrowed([](Problem* problem) { problem->alignments.b = 2; }), singles);
@@ -315,10 +315,10 @@ TEST_F(LibraryMmaChoice, CopiesWhatAllLinesOfAllBatchesAllow) {
 }
 
 TEST_F(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
-  const Backend& backend = mma_backend();
+  const Backend& backend = mma_sync_backend();
   EXPECT_THAT(backend.configs(),
-              testing::ElementsAre("mma_256x128x64_s3", "mma_128x128x64_s3", "mma_64x64x64_s4",
-                                   "mma_64x64x32_s3_copy4", "mma_64x64x32_s3_copy2"));
+              testing::ElementsAre("mma_sync_256x128x64_s3", "mma_sync_128x128x64_s3", "mma_sync_64x64x64_s4",
+                                   "mma_sync_64x64x32_s3_copy4", "mma_sync_64x64x32_s3_copy2"));
   std::unique_ptr<const PreparedGemm> prepared;
   for (const std::string& config : backend.configs()) {
     EXPECT_TRUE(config.starts_with(std::string(backend.name) + "_"));
@@ -326,30 +326,31 @@ TEST_F(LibraryMmaChoice, RunsAnyConfigurationThatTheProblemAllows) {
     EXPECT_EQ(prepared->config(), config);
     EXPECT_THAT(prepared->explain(), HasSubstr(config));
   }
-  EXPECT_EQ(backend.prepare(problem_of({70, 70, 70}), kHopper, "mma_1x1x1_s1", &prepared).code(),
+  EXPECT_EQ(backend.prepare(problem_of({70, 70, 70}), kHopper, "mma_sync_1x1x1_s1", &prepared).code(),
             StatusCode::InvalidArgument);
   Problem narrow = problem_of({70, 70, 70});
   narrow.alignments.a = 4;
-  EXPECT_EQ(backend.prepare(narrow, kHopper, "mma_64x64x64_s4", &prepared).code(), StatusCode::Unsupported);
-  EXPECT_TRUE(backend.prepare(narrow, kHopper, "mma_64x64x32_s3_copy4", &prepared).ok());
-  EXPECT_TRUE(backend.prepare(narrow, kHopper, "mma_64x64x32_s3_copy2", &prepared).ok());
-  EXPECT_EQ(backend.prepare(problem_of({70, 70, 70}), kAda, "mma_256x128x64_s3", &prepared).code(),
+  EXPECT_EQ(backend.prepare(narrow, kHopper, "mma_sync_64x64x64_s4", &prepared).code(),
+            StatusCode::Unsupported);
+  EXPECT_TRUE(backend.prepare(narrow, kHopper, "mma_sync_64x64x32_s3_copy4", &prepared).ok());
+  EXPECT_TRUE(backend.prepare(narrow, kHopper, "mma_sync_64x64x32_s3_copy2", &prepared).ok());
+  EXPECT_EQ(backend.prepare(problem_of({70, 70, 70}), kAda, "mma_sync_256x128x64_s3", &prepared).code(),
             StatusCode::Unsupported);
 }
 
 TEST_F(LibraryMmaChoice, AllButTheLargestTileFitEveryGpu) {
   configure({.compute_capability = {8, 9}});
-  const std::vector<std::string> configs = mma_backend().configs();
+  const std::vector<std::string> configs = mma_sync_backend().configs();
   std::unique_ptr<const PreparedGemm> prepared;
   for (auto config = std::next(configs.begin()); config != configs.end(); ++config) {
-    const Status status = mma_backend().prepare(problem_of({70, 70, 70}), kAda, *config, &prepared);
+    const Status status = mma_sync_backend().prepare(problem_of({70, 70, 70}), kAda, *config, &prepared);
     EXPECT_TRUE(status.ok()) << status.message();
   }
 }
 
 TEST_F(LibraryMmaChoice, RefusesWhatNoLaunchOrGpuTakes) {
   const auto refusal = [](const Problem& problem, const Device& device) {
-    return mma_backend().can_implement(problem, device);
+    return mma_sync_backend().can_implement(problem, device);
   };
   const Problem small = problem_of({70, 70, 70});
   EXPECT_TRUE(refusal(small, kAda).ok());
@@ -362,7 +363,7 @@ TEST_F(LibraryMmaChoice, RefusesWhatNoLaunchOrGpuTakes) {
   EXPECT_EQ(refusal(fp32, kHopper).code(), StatusCode::Unsupported);
   // 2^31 tiles of 64x64, but fewer larger ones; then too many of any.
   Problem large = problem_of({1 << 21, 1 << 22, 8});
-  EXPECT_EQ(chosen(large, kHopper), "mma_256x128x64_s3");
+  EXPECT_EQ(chosen(large, kHopper), "mma_sync_256x128x64_s3");
   large.args.batch_count = 8;
   EXPECT_EQ(refusal(large, kHopper).code(), StatusCode::Unsupported);
   constexpr int kMost = std::numeric_limits<int>::max() - 256;

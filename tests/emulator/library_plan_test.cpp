@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(WithoutProduct, EmulatedLibraryPlans, testing::ValuesIn
 /// NaN and infinities in A, B, C and the bias go where IEEE 754 says, and nowhere else.
 std::vector<PlanCase> cases_of_special_values() {
   std::vector<PlanCase> cases;
-  for (const char* const family : {"wgmma", "mma"}) {
+  for (const char* const family : {"wgmma", "mma_sync"}) {
     for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32}) {
       for (const float beta : {0.0F, -2.0F}) {
         for (const bool transposes : {false, true}) {
@@ -129,7 +129,7 @@ TEST(EmulatedLibraryPlan, SaysWhatItChoseAndWhy) {
   EXPECT_THAT(plan.explain(), HasSubstr("256x256x256"));
   gemm.a.alignment_bytes = 4;
   ASSERT_TRUE(plan.create(gemm).ok());
-  EXPECT_THAT(plan.config(), StartsWith("mma_"));
+  EXPECT_THAT(plan.config(), StartsWith("mma_sync_"));
   EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: wgmma: the address of A is no multiple of 16 bytes"));
 }
 
@@ -168,7 +168,7 @@ TEST(EmulatedLibraryPlan, TakesTheNextKernelWhereTheDriverRefusesATensorMap) {
   gemm.a.leading_dimension = 2 * gemm.k;
   gemm.a.batch_stride = gemm.k;
   ASSERT_TRUE(plan.create(gemm).ok());
-  EXPECT_THAT(plan.config(), StartsWith("mma_"));
+  EXPECT_THAT(plan.config(), StartsWith("mma_sync_"));
   EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: A: cuTensorMapEncodeTiled"));
 }
 
@@ -177,7 +177,7 @@ TEST(EmulatedLibraryPlan, IsMadeByEveryConfigurationItNames) {
   GemmDescriptor gemm;
   gemm.m = gemm.n = 64;
   gemm.k = 120 * 64;  // a block for each CTA of those that have most
-  for (const library::Backend* backend : {&library::wgmma_backend(), &library::mma_backend()}) {
+  for (const library::Backend* backend : {&library::wgmma_backend(), &library::mma_sync_backend()}) {
     for (const std::string& config : backend->configs()) {
       GemmPlan plan;
       GemmOptions options;
@@ -189,7 +189,7 @@ TEST(EmulatedLibraryPlan, IsMadeByEveryConfigurationItNames) {
     }
   }
   GemmOptions options;
-  options.config = "wgmma_64x64_s12_c1x1_k9";
+  options.config = "cooperative_64x64_w1_s12_k9";
   EXPECT_EQ(GemmPlan().create(gemm, options).code(), StatusCode::InvalidArgument);
 }
 
@@ -199,7 +199,7 @@ TEST(EmulatedLibraryPlan, HasKOfAsManyBlocksAsItIsSplitInto) {
   gemm.m = gemm.n = 64;
   gemm.k = 3 * 64;
   GemmOptions options;
-  options.config = "wgmma_64x64_s12_c1x1_k4";
+  options.config = "cooperative_64x64_w1_s12_k4";
   EXPECT_EQ(GemmPlan().create(gemm, options).code(), StatusCode::Unsupported);
   gemm.k += 8;
   EXPECT_TRUE(GemmPlan().create(gemm, options).ok());

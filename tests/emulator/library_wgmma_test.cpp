@@ -17,42 +17,51 @@
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "fresh_seed.hpp"
+#include "gemm/config_name.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
 #include "gemm/heuristics/tuned.hpp"
 #include "gemm/host/backend.hpp"
-#include "gemm/host/mixed_n.hpp"
-#include "gemm/host/swap_ab.hpp"
+#include "gemm/instances/cooperative_configs.hpp"
+#include "gemm/instances/small_m_configs.hpp"
 #include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
 
+using library::all_configs;
+using library::cluster_size;
 using library::Device;
+using library::Epilogues;
+using library::GemmConfig;
+using library::KernelConfig;
+using library::Majors;
+using library::name_of;
 using library::OperandMajor;
 using library::PreparedGemm;
+using library::Schedule;
 using library::wgmma_backend;
-using library::wgmma::all_choices;
-using library::wgmma::Choice;
-using library::wgmma::cluster_size;
-using library::wgmma::is_plain_only;
-using library::wgmma::is_skinny;
-using library::wgmma::name_of;
-using library::wgmma::Tile;
-using library::wgmma::workspace_bytes;
+using library::workspace_bytes;
 
 constexpr OperandMajor kMajors[] = {OperandMajor::K, OperandMajor::MN};
 constexpr DataType kTypes[] = {DataType::BFloat16, DataType::Float16, DataType::Float32};
 constexpr std::uint64_t kSeeds[] = {1, 2};
 
 struct Case {
-  Choice choice;
+  GemmConfig config;
   LibraryProblem problem;
   int sms;
 };
 
+/// The configuration's name in characters that a test's name may have.
+std::string test_name(const GemmConfig& config) {
+  std::string name = name_of(config);
+  std::replace(name.begin(), name.end(), '+', '_');
+  return name;
+}
+
 std::string test_name(const Case& test) {
-  return name_of(test.choice).substr(6) + "_on_" + std::to_string(test.sms) + "_" + test_name(test.problem);
+  return test_name(test.config) + "_on_" + std::to_string(test.sms) + "_" + test_name(test.problem);
 }
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test_name(test); }
@@ -100,9 +109,9 @@ LibraryProblem general(GemmShape shape, int number) {
   return problem;
 }
 
-/// Of the wgmma kernel.
-bool is_for_plain_alone(const Tile& tile) {
-  return is_plain_only(tile) && !library::two_widths_of(tile).has_value();
+/// Cooperative kernels of one tile N that compute alpha · A·B alone.
+bool is_alpha_only(const KernelConfig& kernel) {
+  return kernel.epilogues == Epilogues::AlphaOnly && kernel.narrow_n == 0;
 }
 
 /// Each tile by all layouts, plain and general; clusters that reach below and beside D, and such that end with it; more
@@ -110,64 +119,65 @@ bool is_for_plain_alone(const Tile& tile) {
 std::vector<Case> cases_of_tiles() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    const Tile& tile = choice.tile;
-    if (choice.split != 1 || is_for_plain_alone(tile)) continue;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    if (config.split_k != 1 || is_alpha_only(kernel)) continue;
     for (int layout = 0; layout < 4; ++layout) {
       ++number;
-      const int k = layout == number / 4 % 4 ? tile.stages * tile.block_k + 75 : 75;
-      const GemmShape shape = {tile.block_m * tile.cluster_m + 5, tile.block_n * tile.cluster_n + 3, k};
+      const int k = layout == number / 4 % 4 ? kernel.stages * kernel.block_k + 75 : 75;
+      const GemmShape shape = {kernel.block_m * kernel.cluster_m + 5, kernel.block_n * kernel.cluster_n + 3,
+                               k};
       const int clusters = number % 2 == 0 ? 2 : 4;
-      cases.push_back({choice, plain(shape, number), clusters * cluster_size(choice)});
-      cases.push_back({choice, general(shape, number), (6 - clusters) * cluster_size(choice)});
+      cases.push_back({config, plain(shape, number), clusters * cluster_size(config)});
+      cases.push_back({config, general(shape, number), (6 - clusters) * cluster_size(config)});
       if (layout != number / 4 % 4) continue;
       LibraryProblem ending = general({shape.m + 3, shape.n + 5, 75}, number);
       ending.beta = 0;
       ending.batch_count = 1 + number % 3 % 2;
-      cases.push_back({choice, ending, clusters * cluster_size(choice)});
+      cases.push_back({config, ending, clusters * cluster_size(config)});
     }
   }
   return cases;
 }
 
-/// What tiles that are compiled for plain epilogues alone compute, each by all ways to end with D or beyond it, in
+/// What kernels compute that have no other epilogue than alpha, each by all ways to end with D or beyond it, in
 /// batches and several for each cluster, and with more blocks of K than stages; a beta that is there at times.
-std::vector<Case> cases_of_plain_tiles() {
+std::vector<Case> cases_of_alpha_only() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    const Tile& tile = choice.tile;
-    if (!is_for_plain_alone(tile)) continue;
-    const int m = tile.block_m * tile.cluster_m;
-    const int n = tile.block_n * tile.cluster_n;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    if (!is_alpha_only(kernel)) continue;
+    const int m = kernel.block_m * kernel.cluster_m;
+    const int n = kernel.block_n * kernel.cluster_n;
     for (const GemmShape& shape :
-         {GemmShape{m + 5, n + 8, 75}, GemmShape{tile.block_m, tile.block_n, 128},
-          GemmShape{tile.block_m - 3, tile.block_n - 8, 8},
-          GemmShape{m + tile.block_m, n + 24, (tile.stages + 1) * tile.block_k + 11}}) {
+         {GemmShape{m + 5, n + 8, 75}, GemmShape{kernel.block_m, kernel.block_n, 128},
+          GemmShape{kernel.block_m - 3, kernel.block_n - 8, 8},
+          GemmShape{m + kernel.block_m, n + 24, (kernel.stages + 1) * kernel.block_k + 11}}) {
       ++number;
       LibraryProblem problem = plain(shape, number);
       problem.major_a = problem.major_b = OperandMajor::K;
-      cases.push_back({choice, problem, (2 + number % 2) * cluster_size(choice)});
+      cases.push_back({config, problem, (2 + number % 2) * cluster_size(config)});
       problem.batch_count = 2;
       problem.b.shared = number % 2 == 1;
-      cases.push_back({choice, problem, 3 * cluster_size(choice)});
+      cases.push_back({config, problem, 3 * cluster_size(config)});
       problem.beta = -2;
-      if (number % 4 == 0) cases.push_back({choice, problem, 4 * cluster_size(choice)});
+      if (number % 4 == 0) cases.push_back({config, problem, 4 * cluster_size(config)});
     }
     LibraryProblem along_n{.shape = {m + 5, n + 8, 75}, .major_b = OperandMajor::MN};
-    cases.push_back({choice, along_n, 2 * cluster_size(choice)});
-    cases.push_back({choice, general({m + 5, n + 3, 75}, number), 2 * cluster_size(choice)});
+    cases.push_back({config, along_n, 2 * cluster_size(config)});
+    cases.push_back({config, general({m + 5, n + 3, 75}, number), 2 * cluster_size(config)});
   }
   return cases;
 }
 
-/// What the kernels with tiles of two widths compute, and what they leave to another: tiles of both widths in
+/// What the kernels with a mixed tile N compute, and what they leave to another: tiles of both widths in
 /// one cluster, one block of K and more than stages, D that ends within a tile, each by all layouts; a beta that is
 /// there at times; what is not plain.
-std::vector<Case> cases_of_two_widths() {
+std::vector<Case> cases_of_mixed_n() {
   std::vector<Case> cases;
-  for (const Choice& choice : all_choices()) {
-    if (!library::two_widths_of(choice.tile).has_value()) continue;
+  for (const GemmConfig& config : all_configs()) {
+    if (config.kernel.narrow_n == 0) continue;
     constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
     for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
       for (const GemmShape& shape : kShapes) {
@@ -177,10 +187,10 @@ std::vector<Case> cases_of_two_widths() {
         for (const float alpha : {1.0F, -2.0F}) {
           problem.alpha = alpha;
           for (const int clusters : {1, 3})
-            cases.push_back({choice, problem, clusters * cluster_size(choice)});
+            cases.push_back({config, problem, clusters * cluster_size(config)});
         }
         problem.beta = -2;
-        cases.push_back({choice, problem, cluster_size(choice)});
+        cases.push_back({config, problem, cluster_size(config)});
       }
     }
     // But for that of the loop above.
@@ -193,58 +203,59 @@ std::vector<Case> cases_of_two_widths() {
         problem.input_type = problem.output_type = kTypes[number % 2];
         problem.a = {.gap = 8};
         problem.alpha = number % 3 == 0 ? -2 : 1;
-        cases.push_back({choice, problem, (number / 2 % 2 == 0 ? 1 : 3) * cluster_size(choice)});
+        cases.push_back({config, problem, (number / 2 % 2 == 0 ? 1 : 3) * cluster_size(config)});
         ++number;
       }
     }
     LibraryProblem ragged{.shape = {264, 257, 72}};
-    cases.push_back({choice, ragged, cluster_size(choice)});
+    cases.push_back({config, ragged, cluster_size(config)});
     LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
-    cases.push_back({choice, batched, cluster_size(choice)});
-    if (!library::has_general_epilogue(choice.tile)) continue;
+    cases.push_back({config, batched, cluster_size(config)});
+    if (config.kernel.epilogues == Epilogues::AlphaOnly) continue;
     // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths.
     for (int number = 0; number < 24; ++number) {
       LibraryProblem problem = general({140, number % 2 == 0 ? 520 : 779, 72}, number);
       problem.major_b = OperandMajor::K;
       if (number % 4 != 0) problem.beta = 0;
       if (number % 6 != 0) problem.d = {.remainder = 0};
-      cases.push_back({choice, problem, (1 + number % 2 * 2) * cluster_size(choice)});
+      cases.push_back({config, problem, (1 + number % 2 * 2) * cluster_size(config)});
     }
   }
   return cases;
 }
 
-/// What the skinny kernel computes: every epilogue, one row and more than a tile has, splits and batches, K
+/// What a kernel for small M computes: every epilogue, one row and more than a tile has, splits and batches, K
 /// blocks that come one by one or by stages; and what it leaves to another, more rows than it is for and operands
 /// that are not K-major.
-std::vector<Case> cases_of_few_rows() {
+std::vector<Case> cases_of_small_m() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    if (!is_skinny(choice.tile)) continue;
-    for (const int rows : {1, 9, choice.tile.block_m, choice.tile.block_m + 13}) {
+  for (const GemmConfig& config : all_configs()) {
+    if (config.kernel.schedule != Schedule::SmallM) continue;
+    for (const int rows : {1, 9, config.kernel.block_m, config.kernel.block_m + 13}) {
       ++number;
-      const int k_blocks = choice.split + number % 3 * choice.tile.stages;
+      const int k_blocks = config.split_k + number % 3 * config.kernel.stages;
       LibraryProblem problem = general(
-          {rows, number % 4 == 0 ? 192 : 131, k_blocks * choice.tile.block_k - number % 2 * 40}, number);
+          {rows, number % 4 == 0 ? 192 : 131, k_blocks * config.kernel.block_k - number % 2 * 40}, number);
       problem.major_a = problem.major_b = OperandMajor::K;
       problem.batch_count = 1 + number % 2;
       problem.a.shared = number % 5 == 1;
       problem.b.shared = number % 5 == 2;
-      cases.push_back({choice, problem, 2 * cluster_size(choice)});
+      cases.push_back({config, problem, 2 * cluster_size(config)});
     }
     // Stages that come whole to the plain kernel, of a K that is not shared more than the ring has.
-    const int stages = choice.split == 1 ? choice.tile.stages + 1 : choice.split + number % choice.split;
-    LibraryProblem whole = plain({choice.tile.block_m + 5, 136, stages * choice.tile.block_k}, number);
+    const int stages =
+        config.split_k == 1 ? config.kernel.stages + 1 : config.split_k + number % config.split_k;
+    LibraryProblem whole = plain({config.kernel.block_m + 5, 136, stages * config.kernel.block_k}, number);
     whole.major_a = whole.major_b = OperandMajor::K;
     whole.output_type = whole.input_type;
-    cases.push_back({choice, whole, 2 * cluster_size(choice)});
+    cases.push_back({config, whole, 2 * cluster_size(config)});
   }
-  constexpr Tile kSmallest = library::kSkinnyTiles.front();
+  constexpr KernelConfig kSmallest = library::kSmallMConfigs.front();
   LibraryProblem more_rows{.shape = {2 * kSmallest.block_m + 1, 72, 72}};
-  cases.push_back({{kSmallest, 1}, more_rows, 2});
+  cases.push_back({{.kernel = kSmallest}, more_rows, 2});
   LibraryProblem along_m{.shape = {8, 72, 72}, .major_a = OperandMajor::MN};
-  cases.push_back({{kSmallest, 1}, along_m, 2});
+  cases.push_back({{.kernel = kSmallest}, along_m, 2});
   return cases;
 }
 
@@ -252,49 +263,49 @@ std::vector<Case> cases_of_few_rows() {
 std::vector<Case> cases_of_batches() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    const Tile& tile = choice.tile;
-    const bool is_sliced = choice.slices == 2 && choice.split == 4;
-    if ((choice.split > 2 && !is_sliced) || tile.block_n > 192) continue;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    const bool uses_workspace = config.workspace_split_k == 2 && config.split_k == 4;
+    if ((config.split_k > 2 && !uses_workspace) || kernel.block_n > 192) continue;
     ++number;
-    const int k = is_sliced ? 17 * 64 + 11 : std::max(139, choice.split * tile.block_k);
-    LibraryProblem problem = general({tile.block_m - 3, tile.block_n * tile.cluster_n - 5, k}, number);
+    const int k = uses_workspace ? 17 * 64 + 11 : std::max(139, config.split_k * kernel.block_k);
+    LibraryProblem problem = general({kernel.block_m - 3, kernel.block_n * kernel.cluster_n - 5, k}, number);
     problem.batch_count = 3;
     problem.a.shared = number % 2 == 1;
     problem.b.shared = number / 2 % 2 == 1;
     problem.c.shared = number / 4 % 2 == 1 && !problem.in_place;
     problem.bias_shared = number % 3 == 1;
-    cases.push_back({choice, problem, 2 * cluster_size(choice)});
+    cases.push_back({config, problem, 2 * cluster_size(config)});
   }
   return cases;
 }
 
 /// Of more, K would be so long that the emulator takes minutes.
-constexpr int kMostSlices = 4;
+constexpr int kMostClusters = 4;
 
 /// K that the CTAs of a cluster, or of several, share evenly, unevenly, and with a last block that is cut
 /// short; tiles with few rows.
 std::vector<Case> cases_of_splits() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    if (choice.split == 1 || choice.slices > kMostSlices) continue;
-    const Tile& tile = choice.tile;
-    const int ctas = choice.split * choice.slices;
+  for (const GemmConfig& config : all_configs()) {
+    if (config.split_k == 1 || config.workspace_split_k > kMostClusters) continue;
+    const KernelConfig& kernel = config.kernel;
+    const int ctas = config.split_k * config.workspace_split_k;
     for (const bool is_plain : {true, false}) {
       ++number;
       const int k_blocks = number % 3 == 0 ? ctas : ctas * 2 + number % ctas;
-      const GemmShape shape = {number % 4 < 2 ? tile.block_m + 21 : 37,
-                               number % 5 < 2 ? tile.block_n + 8 : tile.block_n - 29,
-                               k_blocks * tile.block_k - number % 2 * 51};
+      const GemmShape shape = {number % 4 < 2 ? kernel.block_m + 21 : 37,
+                               number % 5 < 2 ? kernel.block_n + 8 : kernel.block_n - 29,
+                               k_blocks * kernel.block_k - number % 2 * 51};
       const LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
-      cases.push_back({choice, problem, 2 * cluster_size(choice)});
+      cases.push_back({config, problem, 2 * cluster_size(config)});
     }
   }
-  // The last slice is behind K's end: the others have 5 blocks each.
-  for (const Choice& choice : all_choices()) {
-    if (name_of(choice) != "wgmma_64x64_s12_c1x1_k4x7") continue;
-    cases.push_back({choice, general({70, 62, 29 * 64}, 1), cluster_size(choice)});
+  // The last cluster is behind K's end: the others have 5 blocks each.
+  for (const GemmConfig& config : all_configs()) {
+    if (name_of(config) != "cooperative_64x64_w1_s12_k4x7") continue;
+    cases.push_back({config, general({70, 62, 29 * 64}, 1), cluster_size(config)});
   }
   return cases;
 }
@@ -303,15 +314,15 @@ std::vector<Case> cases_of_splits() {
 std::vector<Case> cases_of_special_values() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    const Tile& tile = choice.tile;
-    const int ctas = choice.split * choice.slices;
-    if (ctas % 3 != 1 || tile.block_m > 64 || choice.slices > kMostSlices) continue;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    const int ctas = config.split_k * config.workspace_split_k;
+    if (ctas % 3 != 1 || kernel.block_m > 64 || config.workspace_split_k > kMostClusters) continue;
     ++number;
-    LibraryProblem problem = general({70, 133, ctas * tile.block_k - 21}, number);
+    LibraryProblem problem = general({70, 133, ctas * kernel.block_k - 21}, number);
     problem.activation = number % 2 == 0 ? Activation::Relu : Activation::None;
     problem.values = OperandValues::Special;
-    cases.push_back({choice, problem, 2 * cluster_size(choice)});
+    cases.push_back({config, problem, 2 * cluster_size(config)});
   }
   return cases;
 }
@@ -322,11 +333,13 @@ std::vector<Case> cases_of_huge_pitches() {
   constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
   constexpr int kLines = 40;
   std::vector<Case> cases;
-  for (const Choice& choice : all_choices()) {
-    const Tile& tile = choice.tile;
-    if (tile.block_m != 64 || tile.block_n != 64 || is_skinny(tile) || choice.split > 2) continue;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    if (kernel.block_m != 64 || kernel.block_n != 64 || kernel.schedule == Schedule::SmallM ||
+        config.split_k > 2)
+      continue;
     const auto add = [&](const LibraryProblem& problem) {
-      cases.push_back({choice, problem, 2 * cluster_size(choice)});
+      cases.push_back({config, problem, 2 * cluster_size(config)});
     };
     add({.shape = {kLines, 9, 72}, .a = {.gap = kGap}});
     add({.shape = {9, kLines, 72}, .b = {.gap = kGap}});
@@ -352,10 +365,10 @@ class EmulatedLibraryWgmma : public testing::TestWithParam<Case> {
     const Status implemented = wgmma_backend().can_implement(problem, device);
     ASSERT_TRUE(implemented.ok()) << implemented.message();
     const Status preparation =
-        wgmma_backend().prepare(problem, device, name_of(GetParam().choice), &prepared_);
+        wgmma_backend().prepare(problem, device, name_of(GetParam().config), &prepared_);
     ASSERT_TRUE(preparation.ok()) << preparation.message();
-    EXPECT_EQ(prepared_->config(), name_of(GetParam().choice));
-    workspace_bytes_ = workspace_bytes(problem.args, GetParam().choice);
+    EXPECT_EQ(prepared_->config(), name_of(GetParam().config));
+    workspace_bytes_ = workspace_bytes(problem.args, GetParam().config);
     EXPECT_EQ(prepared_->workspace_bytes(), workspace_bytes_);
     if (workspace_bytes_ != 0) workspace_ = allocate(workspace_bytes_);
   }
@@ -387,11 +400,10 @@ std::string name_of_param(const testing::TestParamInfo<Case>& param) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_tiles()), name_of_param);
-INSTANTIATE_TEST_SUITE_P(FewRows, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_few_rows()),
+INSTANTIATE_TEST_SUITE_P(FewRows, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_small_m()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(PlainTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_alpha_only()),
                          name_of_param);
-INSTANTIATE_TEST_SUITE_P(PlainTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_plain_tiles()),
-                         name_of_param);
-INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_two_widths()),
+INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_mixed_n()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_batches()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Splits, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_splits()), name_of_param);
@@ -403,17 +415,17 @@ INSTANTIATE_TEST_SUITE_P(HugePitches, EmulatedLibraryWgmma, testing::ValuesIn(ca
 std::vector<Case> cases_of_sums() {
   std::vector<Case> cases;
   int number = 0;
-  for (const Choice& choice : all_choices()) {
-    if (choice.split == 1 || choice.slices > 2) continue;
+  for (const GemmConfig& config : all_configs()) {
+    if (config.split_k == 1 || config.workspace_split_k > 2) continue;
     ++number;
-    const GemmShape shape = {choice.tile.block_m / 2 + 5, choice.tile.block_n,
-                             choice.split * choice.slices * choice.tile.block_k + 40};
+    const GemmShape shape = {config.kernel.block_m / 2 + 5, config.kernel.block_n,
+                             config.split_k * config.workspace_split_k * config.kernel.block_k + 40};
     LibraryProblem problem = number % 2 == 0 ? plain(shape, number / 2) : general(shape, number / 2);
-    if (is_skinny(choice.tile)) problem.major_a = problem.major_b = OperandMajor::K;
+    if (config.kernel.schedule == Schedule::SmallM) problem.major_a = problem.major_b = OperandMajor::K;
     problem.values = OperandValues::Uniform;
     // In bf16 most differences round away.
     problem.output_type = number % 2 == 0 ? DataType::Float16 : DataType::Float32;
-    cases.push_back({choice, problem, cluster_size(choice)});
+    cases.push_back({config, problem, cluster_size(config)});
   }
   return cases;
 }
@@ -431,13 +443,13 @@ INSTANTIATE_TEST_SUITE_P(Sums, EmulatedLibrarySplits, testing::ValuesIn(cases_of
 
 TEST(EmulatedLibraryWgmmaChoice, NamesAllThatCanBeChosen) {
   std::vector<std::string> names;
-  for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
+  for (const GemmConfig& config : all_configs()) names.push_back(name_of(config));
   EXPECT_EQ(wgmma_backend().configs(), names);
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
-/// A small D with a K that is long enough for all SMs. A is MN-major: the skinny kernel would do without slices.
+/// A small D with a K that is long enough for all SMs. A is MN-major: a kernel for small M would do without the workspace.
 library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
   library::Problem problem{.args = {},
                            .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
@@ -468,19 +480,18 @@ TEST(EmulatedLibraryWgmmaChoice, SlicesALongKAsFarAsTheWorkspaceGoes) {
   EXPECT_GE(workspace_within(100 * kBytesOfASlice), 10 * kBytesOfASlice);
 }
 
-TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSlice) {
+TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSplitK) {
   constexpr int kSms = 132;
   configure({.sms = kSms});
   const auto refusal = [](const library::Problem& problem) {
     std::unique_ptr<const PreparedGemm> prepared;
     const Status status =
-        wgmma_backend().prepare(problem, device_of(kSms), "wgmma_64x64_s12_c1x1_k8x10", &prepared);
+        wgmma_backend().prepare(problem, device_of(kSms), "cooperative_64x64_w1_s12_k8x10", &prepared);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
     return status.message();
   };
-  EXPECT_THAT(
-      refusal(problem_of_long_k(0)),
-      testing::HasSubstr("the sums of its slices take a workspace of 153600 bytes, and the limit is 0"));
+  EXPECT_THAT(refusal(problem_of_long_k(0)),
+              testing::HasSubstr("its partials take a workspace of 153600 bytes, and the limit is 0"));
   library::Problem problem = problem_of_long_k(kWorkspaceLimitBytes);
   problem.args.shape.k = 31 * 64;
   EXPECT_THAT(refusal(problem), testing::HasSubstr("K has 31 blocks of 64, fewer than CTAs"));
@@ -489,10 +500,10 @@ TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSlice) {
 }
 
 TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHasRoom) {
-  const char* const config = "wgmma_128x144_s5_c1x1";
+  const char* const config = "cooperative_128x144_s5";
   const std::pair<LibraryProblem, const char*> cases[] = {
       {{.shape = {133, 152, 75}, .beta = -2},
-       "where beta is not 0, and without the time to read C:\n  wgmma_"},
+       "where beta is not 0, and without the time to read C:\n  cooperative_"},
       {{.shape = {133, 152, 75}, .major_b = OperandMajor::MN}, "does not compute such a problem"}};
   for (const auto& [library_problem, reason] : cases) {
     // Of one SM there are no clusters.
@@ -523,7 +534,7 @@ TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHas
 TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {
   configure({.sms = 1});
   const LibraryGemm gemm({.shape = {133, 152, 75}}, emulated_memory());
-  for (const char* const config : {"wgmma_128x208_s4_c2x1", "wgmma_256x192_s4_c1x2"}) {
+  for (const char* const name : {"cooperative_128x208_s4_c2x1", "cooperative_256x192+128_s4_c1x2"}) {
     std::unique_ptr<const PreparedGemm> prepared;
     const Status status = wgmma_backend().prepare(gemm.problem(), device_of(1), config, &prepared);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
@@ -531,17 +542,27 @@ TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {
   }
 }
 
+/// Of fewer than 64 rows a kernel for small M, with stages of one block.
+GemmConfig one_consumer(int block_m, int block_n, int stages, int cluster_n = 1, int split_k = 1) {
+  constexpr int kWgmmaM = 64;
+  KernelConfig kernel = block_m < kWgmmaM
+                            ? library::small_m_config(block_m, block_n, library::kBlockK, stages)
+                            : library::cooperative::config(1, block_m, block_n, stages);
+  kernel.cluster_n = cluster_n;
+  return {.kernel = kernel, .split_k = split_k};
+}
+
 TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   constexpr int kPlaces = 132;
-  const auto overlaps = [](GemmShape shape, const Choice& choice) {
+  const auto overlaps = [](GemmShape shape, const GemmConfig& config) {
     library::KernelArgs args{};
     args.shape = shape;
     args.batch_count = 1;
     args.a = args.b = {nullptr, OperandMajor::K, shape.k, 0};
-    return library::wgmma::estimate(args, choice, [](const Choice&) { return kPlaces; }).overlaps;
+    return library::estimate(args, config, [](const GemmConfig&) { return kPlaces; }).overlaps;
   };
   const auto tile = [](int block_m, int block_n, int stages, int cluster_n, int split = 1) {
-    return Choice{{block_m, block_n, stages, 1, cluster_n, 1}, split};
+    return one_consumer(block_m, block_n, stages, cluster_n, split);
   };
   EXPECT_TRUE(overlaps({16, 132 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 112 * 256, 4096}, tile(64, 256, 5, 1)));
@@ -578,9 +599,9 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({1, 120 * 64, 16384}, tile(16, 64, 7, 1, 3)));
 }
 
-TEST(WgmmaChoice, GivesTilesOfTwoWidthsEachLayoutButPartsOfSpans) {
-  for (const Choice& choice : all_choices()) {
-    if (!library::two_widths_of(choice.tile).has_value()) continue;
+TEST(WgmmaChoice, GivesAMixedTileNEachLayoutButPartsOfSwizzleAtoms) {
+  for (const GemmConfig& config : all_configs()) {
+    if (config.kernel.narrow_n == 0) continue;
     for (const OperandMajor a : kMajors) {
       for (const OperandMajor b : kMajors) {
         library::Problem problem{};
@@ -590,50 +611,50 @@ TEST(WgmmaChoice, GivesTilesOfTwoWidthsEachLayoutButPartsOfSpans) {
         problem.args.a = {nullptr, a, 512, 0};
         problem.args.b = {nullptr, b, 512, 0};
         problem.args.epilogue.ldd = 512;
-        EXPECT_EQ(library::wgmma::is_for_kernel_of(choice.tile, problem),
-                  b == OperandMajor::K || choice.tile.block_n == 192)
-            << name_of(choice);
+        EXPECT_EQ(library::can_compute(config.kernel, problem),
+                  b == OperandMajor::K || config.kernel.majors == Majors::Any)
+            << name_of(config);
       }
     }
   }
 }
 
 TEST(WgmmaChoice, LeavesMoreCtasThanALaunchHasToAnotherKernel) {
-  const Tile& tile = library::kSkinnyTiles.front();
+  const KernelConfig& kernel = library::kSmallMConfigs.front();
   library::Problem problem{};
   problem.args.a = problem.args.b = {nullptr, OperandMajor::K, 64, 0};
-  problem.args.shape = {tile.block_m + 1, 8, 64};
+  problem.args.shape = {kernel.block_m + 1, 8, 64};
   problem.args.batch_count = 1;
-  EXPECT_TRUE(library::wgmma::is_for_kernel_of(tile, problem));
+  EXPECT_TRUE(library::can_compute(kernel, problem));
   problem.args.batch_count = 1 << 27;
-  EXPECT_FALSE(library::wgmma::is_for_kernel_of(tile, problem))
-      << "2^27 batches of 2 tiles, each in up to 8 parts";
+  EXPECT_FALSE(library::can_compute(kernel, problem)) << "2^27 batches of 2 tiles, each in up to 8 parts";
 }
 
 TEST(WgmmaPrefetch, BringsWhatMemoryCanWhileALaunchWaits) {
-  const auto stages = [](GemmShape shape, const Choice& choice, int batches = 1,
+  const auto stages = [](GemmShape shape, const GemmConfig& config, int batches = 1,
                          OperandMajor major_b = OperandMajor::K) {
     library::KernelArgs args{};
     args.shape = shape;
     args.batch_count = batches;
     args.a = {nullptr, OperandMajor::K, shape.k, 0};
     args.b = {nullptr, major_b, shape.k, 0};
-    return library::wgmma::prefetched_stages(args, choice);
+    return library::prefetched_stages(args, config);
   };
-  const Choice choice = {{64, 128, 8, 1, 1, 1}, 1};
-  EXPECT_EQ(stages({1024, 1024, 1024}, choice), 8) << "all of them";
-  EXPECT_EQ(stages({128, 7168, 2048}, choice), 6) << "6 MB, of 0.93 a block";
-  EXPECT_EQ(stages({128, 7168, 2048}, {choice.tile, 4}), 1) << "of 3.7 MB for the CTAs of a cluster";
-  EXPECT_EQ(stages({128, 1'000'000, 2048}, choice), 1);
-  EXPECT_EQ(stages({128, 7168, 2048}, choice, 2), 0);
-  EXPECT_EQ(stages({128, 7168, 2048}, choice, 1, OperandMajor::MN), 0);
-  EXPECT_EQ(stages({1, 256, 65536}, {choice.tile, 8, 7}), 0);
-  EXPECT_EQ(stages({1, 4096, 4096}, {{16, 64, 7, 1, 1, 1}, 1}), 5) << "3 MB, of 0.52 a stage";
-  EXPECT_EQ(stages({1, 4096, 4096}, {{16, 64, 5, 1, 1, 1, 128}, 1}), 2);
+  const GemmConfig config = one_consumer(64, 128, 8);
+  EXPECT_EQ(stages({1024, 1024, 1024}, config), 8) << "all of them";
+  EXPECT_EQ(stages({128, 7168, 2048}, config), 6) << "6 MB, of 0.93 a block";
+  EXPECT_EQ(stages({128, 7168, 2048}, {.kernel = config.kernel, .split_k = 4}), 1)
+      << "of 3.7 MB for the CTAs of a cluster";
+  EXPECT_EQ(stages({128, 1'000'000, 2048}, config), 1);
+  EXPECT_EQ(stages({128, 7168, 2048}, config, 2), 0);
+  EXPECT_EQ(stages({128, 7168, 2048}, config, 1, OperandMajor::MN), 0);
+  EXPECT_EQ(stages({1, 256, 65536}, {.kernel = config.kernel, .split_k = 8, .workspace_split_k = 7}), 0);
+  EXPECT_EQ(stages({1, 4096, 4096}, one_consumer(16, 64, 7)), 5) << "3 MB, of 0.52 a stage";
+  EXPECT_EQ(stages({1, 4096, 4096}, {.kernel = library::small_m_config(16, 64, 128, 5)}), 2);
 }
 
 TEST(WgmmaLoads, EndWithAKMajorOperand) {
-  using library::wgmma::loaded_lines;
+  using library::loaded_lines;
   const library::OperandArgs k_major = {nullptr, OperandMajor::K, 64, 0};
   const library::OperandArgs mn_major = {nullptr, OperandMajor::MN, 64, 0};
   EXPECT_EQ(loaded_lines(k_major, 1, 64, 1), 8);
@@ -648,26 +669,26 @@ TEST(WgmmaLoads, EndWithAKMajorOperand) {
 
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {
   const std::vector<std::string> configs = library::wgmma_backend().configs();
-  ASSERT_FALSE(library::wgmma::tuned_problems().empty());
-  for (const library::wgmma::TunedProblem& problem : library::wgmma::tuned_problems()) {
+  ASSERT_FALSE(library::tuned_problems().empty());
+  for (const library::TunedProblem& problem : library::tuned_problems()) {
     EXPECT_NE(std::find(configs.begin(), configs.end(), problem.config), configs.end()) << problem.config;
   }
 }
 
 TEST(WgmmaTuned, HoldsForItsShapeLayoutsAndSmsAlone) {
-  const library::wgmma::TunedProblem& tuned = library::wgmma::tuned_problems().front();
+  const library::TunedProblem& tuned = library::tuned_problems().front();
   library::KernelArgs args{};
   args.shape = tuned.shape;
   args.batch_count = 1;
   args.a.major = library::OperandMajor::K;
   args.b.major = tuned.b_major;
   library::Device device{.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
-  EXPECT_EQ(library::wgmma::tuned_config(args, device), tuned.config);
+  EXPECT_EQ(library::tuned_config(args, device), tuned.config);
   device.sm_count = 114;
-  EXPECT_EQ(library::wgmma::tuned_config(args, device), "");
+  EXPECT_EQ(library::tuned_config(args, device), "");
   device.sm_count = 132;
   ++args.shape.m;
-  EXPECT_EQ(library::wgmma::tuned_config(args, device), "");
+  EXPECT_EQ(library::tuned_config(args, device), "");
 }
 
 }  // namespace

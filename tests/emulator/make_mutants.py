@@ -43,16 +43,16 @@ SIMT_V8 = "src/ladder/simt/v8_cp_async.cu"
 SIMT_GEMM = "src/ladder/simt/simt_gemm.cuh"
 
 LIBRARY = "tests/emulator/instances/cooperative.cu"
-WGMMA_GEMM = "src/gemm/kernel/cooperative.cuh"
-PINGPONG = "src/gemm/instances/pingpong.cu"
+COOPERATIVE = "src/gemm/kernel/cooperative.cuh"
+PINGPONG = "src/gemm/host/pingpong.cu"
 PINGPONG_GEMM = "src/gemm/kernel/pingpong.cuh"
-SKINNY = "src/gemm/instances/swap_ab.cu"
-WIDE = "src/gemm/instances/cooperative_mixed_n.cu"
+SMALL_M = "src/gemm/host/small_m.cu"
+WIDE = "src/gemm/host/cooperative_mixed_n.cu"
 WIDE_GEMM = "src/gemm/kernel/cooperative_mixed_n.cuh"
-TWO_WIDTH_GEMM = "src/gemm/kernel/mixed_n.cuh"
-TWO_WIDTH_LAUNCH = "src/gemm/host/mixed_n_launch.hpp"
-SKINNY_GEMM = "src/gemm/kernel/swap_ab.cuh"
-SUMS_EXCHANGE = "src/gemm/epilogue/split_k_exchange.cuh"
+MIXED_N = "src/gemm/kernel/mixed_n.cuh"
+MIXED_N_LAUNCH = "src/gemm/host/mixed_n_launch.hpp"
+SMALL_M_GEMM = "src/gemm/kernel/small_m.cuh"
+SPLIT_K_EXCHANGE = "src/gemm/epilogue/split_k_exchange.cuh"
 
 EPILOGUE = "src/device/epilogue.cuh"
 PIPELINE = "src/device/pipeline.cuh"
@@ -181,18 +181,18 @@ DEFAULT_CONFIGS = "constexpr std::array kConfigs = {kLargeConfig, kSmallConfig};
 # What no mutant of a kernel runs, and what is compiled in its place. The tiles of the skinny kernel that mutants_test.cpp
 # does not ask for stay in the table, without a kernel.
 UNUSED = {
-    LIBRARY: [(WGMMA_GEMM, "multiply_layouts<Config, __half>(", "multiply_layouts<Config, __nv_bfloat16>(")],
-    SKINNY: [
-        (SKINNY, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()"),
-        (SKINNY, "  using Config = skinny::Config<kTile>;\n",
-         "  if constexpr (kTile.block_n == 128 || kTile.stages == 8) return {kTile, {}, {}, 0};\n"
-         "  else {\n  using Config = skinny::Config<kTile>;\n"),
-        (SKINNY, "          sizeof(skinny::SharedStorage<Config>)};\n",
-         "          sizeof(skinny::SharedStorage<Config>)};\n  }\n")],
+    LIBRARY: [(COOPERATIVE, "multiply_layouts<Config, __half>(", "multiply_layouts<Config, __nv_bfloat16>(")],
+    SMALL_M: [
+        (SMALL_M, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()"),
+        (SMALL_M, "  using Config = small_m::Config<kKernel>;\n",
+         "  if constexpr (kKernel.block_n == 128 || kKernel.stages == 8) return {kKernel, {}, {}, 0};\n"
+         "  else {\n  using Config = small_m::Config<kKernel>;\n"),
+        (SMALL_M, "          sizeof(small_m::SharedStorage<Config>)};\n",
+         "          sizeof(small_m::SharedStorage<Config>)};\n  }\n")],
     PINGPONG: [
-        (TWO_WIDTH_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, "),
-        (PINGPONG, "has_general_epilogue(Config::kTile)", "false")],
-    WIDE: [(TWO_WIDTH_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, ")],
+        (MIXED_N_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, "),
+        (MIXED_N_LAUNCH, "Config::kKernel.epilogues != Epilogues::AlphaOnly", "false")],
+    WIDE: [(MIXED_N_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, ")],
     SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
 
@@ -526,87 +526,87 @@ MUTANTS = {
     # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
     "library_control": (LIBRARY, []),
     "library_pace_control": (WIDE, [ALWAYS_PACE]),
-    "library_no_mbarrier_init_fence": (LIBRARY, [(WGMMA_GEMM, INIT_FENCE, "")]),
+    "library_no_mbarrier_init_fence": (LIBRARY, [(COOPERATIVE, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
-        (WGMMA_GEMM, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
+        (COOPERATIVE, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
          LIBRARY_RELEASE + "    wgmma_wait_group<1>();\n")]),
     "library_slices_of_the_same_rows": (LIBRARY, [
-        (WGMMA_GEMM, "is_k_major ? k : k + first;", "k;")]),
+        (COOPERATIVE, "is_k_major ? k : k + first;", "k;")]),
     "library_slices_to_the_same_place": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_SLICE, LIBRARY_SLICE.replace("first,", "is_k_major ? first : 0,"))]),
+        (COOPERATIVE, LIBRARY_SLICE, LIBRARY_SLICE.replace("first,", "is_k_major ? first : 0,"))]),
     "library_multicast_to_another_row": (LIBRARY, [
-        (WGMMA_GEMM, "(1 << rank_m) * ((1 <<", "(1 << (rank_m ^ 1)) * ((1 <<")]),
+        (COOPERATIVE, "(1 << rank_m) * ((1 <<", "(1 << (rank_m ^ 1)) * ((1 <<")]),
     "library_no_proxy_fence": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_FENCE, LIBRARY_FENCE.replace("    ptx::fence_proxy_async_shared_cta();\n", ""))]),
+        (COOPERATIVE, LIBRARY_FENCE, LIBRARY_FENCE.replace("    ptx::fence_proxy_async_shared_cta();\n", ""))]),
     "library_staging_not_waited_for": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_STAGING, LIBRARY_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
-    "library_exit_before_the_stores": (LIBRARY, [(WGMMA_GEMM, "    stores.drain();\n", "")]),
+        (COOPERATIVE, LIBRARY_STAGING, LIBRARY_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
+    "library_exit_before_the_stores": (LIBRARY, [(COOPERATIVE, "    stores.drain();\n", "")]),
     "library_store_over_the_last_chunk": (LIBRARY, [
-        (WGMMA_GEMM, LIBRARY_INTERIOR, LIBRARY_INTERIOR.replace("(params", "(true || params"))]),
-    "library_no_drain": (LIBRARY, [(WGMMA_GEMM, LIBRARY_DRAIN, "")]),
+        (COOPERATIVE, LIBRARY_INTERIOR, LIBRARY_INTERIOR.replace("(params", "(true || params"))]),
+    "library_no_drain": (LIBRARY, [(COOPERATIVE, LIBRARY_DRAIN, "")]),
     "library_drain_from_the_last_stage": (LIBRARY, [(PIPELINE, LIBRARY_DRAIN_FROM, "")]),
     "library_producer_lanes_part": (LIBRARY, [
         (PIPELINE, "    producer_wait(state);\n    __syncwarp();", "    producer_wait(state);")]),
     "library_sums_read_before_they_are_there": (LIBRARY, [
-        (WGMMA_GEMM, "    smem.exchange.await_sums();\n", "")]),
-    "library_sums_over_stages_in_use": (LIBRARY, [(SUMS_EXCHANGE, SUMS_WAIT_FOR_PEERS, "")]),
+        (COOPERATIVE, "    smem.exchange.await_sums();\n", "")]),
+    "library_sums_over_stages_in_use": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_WAIT_FOR_PEERS, "")]),
     "library_sums_of_one_consumer_too_early": (LIBRARY, [
-        (SUMS_EXCHANGE, "static_cast<cuda::std::uint32_t>((split - 1) * num_consumers)",
+        (SPLIT_K_EXCHANGE, "static_cast<cuda::std::uint32_t>((split - 1) * num_consumers)",
          "static_cast<cuda::std::uint32_t>(split - 1) + 0u * num_consumers")]),
     "library_sums_without_the_cluster_barrier": (LIBRARY, [
-        (SUMS_EXCHANGE, "    ptx::barrier_cluster_wait();\n", "")]),
-    "library_sums_of_the_others_alone": (LIBRARY, [(WGMMA_GEMM, "{ values[e] += sum; }", "{ values[e] += 0 * sum; }")]),
-    "library_sums_to_the_same_place": (LIBRARY, [(SUMS_EXCHANGE, SUMS_SLOT, "0 * source;")]),
+        (SPLIT_K_EXCHANGE, "    ptx::barrier_cluster_wait();\n", "")]),
+    "library_sums_of_the_others_alone": (LIBRARY, [(COOPERATIVE, "{ values[e] += sum; }", "{ values[e] += 0 * sum; }")]),
+    "library_sums_to_the_same_place": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_SLOT, "0 * source;")]),
     "library_sums_tell_the_sender": (LIBRARY, [
-        (SUMS_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
+        (SPLIT_K_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
     "library_expects_too_few_sums": (LIBRARY, [
-        (SUMS_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * (split - 2) * piece_bytes")]),
+        (SPLIT_K_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * (split - 2) * piece_bytes")]),
     "library_expects_too_many_sums": (LIBRARY, [
-        (SUMS_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * split * piece_bytes")]),
+        (SPLIT_K_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * split * piece_bytes")]),
     "library_split_forgets_the_longer_parts": (LIBRARY, [
-        (WGMMA_GEMM, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
+        (COOPERATIVE, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
          "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
-    "library_last_tile_ends_early": (LIBRARY, [(WGMMA_GEMM, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
+    "library_last_tile_ends_early": (LIBRARY, [(COOPERATIVE, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
     "library_last_piece_beyond_the_tile": (LIBRARY, [
-        (WGMMA_GEMM, "corner.column + column}", "corner.column + piece * Config::kStoreN}")]),
+        (COOPERATIVE, "corner.column + column}", "corner.column + piece * Config::kStoreN}")]),
     "library_last_piece_of_other_columns": (LIBRARY, [
-        (WGMMA_GEMM, "accum[block][column / 2 + e]",
+        (COOPERATIVE, "accum[block][column / 2 + e]",
          "accum[block][(piece * Config::kStoreN / 2 + e) % (Config::BLOCK_N / 2)]")]),
-    "library_slices_of_the_same_k": (LIBRARY, [
-        (WGMMA_GEMM, "first_of_k_slice + first_k_block", "0 * first_of_k_slice + first_k_block")]),
-    "library_slices_of_other_batches": (LIBRARY, [
-        (WGMMA_GEMM, "tile.batch / params.k_slices;", "tile.batch;")]),
+    "library_cooperative_workspace_split_of_the_same_k": (LIBRARY, [
+        (COOPERATIVE, "first_of_cluster + first_k_block", "0 * first_of_k_slice + first_k_block")]),
+    "library_cooperative_workspace_split_of_other_batches": (LIBRARY, [
+        (COOPERATIVE, "tile.batch / params.workspace_split_k;", "tile.batch;")]),
     "library_expects_whole_boxes": (LIBRARY, [
-        (WGMMA_GEMM, "producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
+        (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
          "producer_announce(state)")]),
     "library_pingpong_out_of_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_TURN, ""), (PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_hands_on_too_early": (PINGPONG, [
         (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
     "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, TWO_WIDTH_DRAIN, "")]),
-    "library_wide_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
-    "library_wide_spans_of_a_in_one_place": (WIDE, [
-        (TWO_WIDTH_GEMM, "smem.a[state.stage] + row * Config::kLineBytes", "smem.a[state.stage]")]),
-    "library_wide_spans_of_b_in_one_place": (WIDE, [
-        (TWO_WIDTH_GEMM, "smem.b[state.stage] + column * Config::kLineBytes", "smem.b[state.stage]")]),
-    "library_wide_spans_of_a_as_if_k_major": (WIDE, [
-        (TWO_WIDTH_GEMM, "kElemBytesA = elem_bytes_along_k(kMajorA)", "kElemBytesA = Config::kElemBytes")]),
-    "library_wide_spans_of_b_as_if_k_major": (WIDE, [
-        (TWO_WIDTH_GEMM, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
-    "library_pingpong_spans_of_b_as_if_k_major": (PINGPONG, [
-        (TWO_WIDTH_GEMM, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
-    "library_wide_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
-    "library_wide_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
-    "library_wide_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "      wgmma_wait_group<0>();\n", "")]),
-    "library_wide_upper_block_stored_in_flight": (WIDE, [
+    "library_cooperative_mixed_n_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
+    "library_cooperative_mixed_n_atoms_of_a_in_one_place": (WIDE, [
+        (MIXED_N, "smem.a[state.stage] + row * Config::kLineBytes", "smem.a[state.stage]")]),
+    "library_cooperative_mixed_n_atoms_of_b_in_one_place": (WIDE, [
+        (MIXED_N, "smem.b[state.stage] + column * Config::kLineBytes", "smem.b[state.stage]")]),
+    "library_cooperative_mixed_n_atoms_of_a_as_if_k_major": (WIDE, [
+        (MIXED_N, "kElemBytesA = elem_bytes_along_k(kMajorA)", "kElemBytesA = Config::kElemBytes")]),
+    "library_cooperative_mixed_n_atoms_of_b_as_if_k_major": (WIDE, [
+        (MIXED_N, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
+    "library_pingpong_atoms_of_b_as_if_k_major": (PINGPONG, [
+        (MIXED_N, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
+    "library_cooperative_mixed_n_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
+    "library_cooperative_mixed_n_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
+    "library_cooperative_mixed_n_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "      wgmma_wait_group<0>();\n", "")]),
+    "library_cooperative_mixed_n_upper_block_stored_in_flight": (WIDE, [
         (WIDE_GEMM, WIDE_UPPER_DONE, WIDE_UPPER_DONE.replace("<kEnds>", "<kEnds + 1>"))]),
-    "library_wide_stage_released_in_use": (WIDE, [
+    "library_cooperative_mixed_n_stage_released_in_use": (WIDE, [
         (WIDE_GEMM, "  wgmma_wait_group<kEnds>();\n  pipeline", "  wgmma_wait_group<kEnds + 1>();\n  pipeline")]),
-    "library_wide_first_stage_released_in_use": (WIDE, [
+    "library_cooperative_mixed_n_first_stage_released_in_use": (WIDE, [
         (WIDE_GEMM, WIDE_LOWER_BEGUN, WIDE_LOWER_BEGUN.replace("<1>", "<kEnds>"))]),
-    "library_wide_piece_over_the_one_before": (WIDE, [
+    "library_cooperative_mixed_n_piece_over_the_one_before": (WIDE, [
         (WIDE_GEMM, "pending.block_n / Config::kStoreN % Config::kStoreBuffers", "0")]),
-    "library_wide_stored_through_rows_in_use": (WIDE, [
+    "library_cooperative_mixed_n_stored_through_rows_in_use": (WIDE, [
         (WIDE_GEMM, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
@@ -614,38 +614,38 @@ MUTANTS = {
     "library_pingpong_release_before_the_wait": (PINGPONG, [
         (PINGPONG_GEMM, "      wgmma_wait_group<1>();\n" + PINGPONG_RELEASE,
          PINGPONG_RELEASE + "      wgmma_wait_group<1>();\n")]),
-    "library_skinny_expects_whole_boxes": (SKINNY, [
-        (SKINNY_GEMM, "Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes",
+    "library_small_m_expects_whole_boxes": (SMALL_M, [
+        (SMALL_M_GEMM, "Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes",
          "Config::Pipeline::kStageBytes")]),
-    "library_skinny_sums_read_before_they_are_there": (SKINNY, [
-        (SKINNY_GEMM, "    if (split > 1) smem.exchange.await_sums();\n", "")]),
-    "library_skinny_sums_without_the_cluster_barrier": (SKINNY, [
-        (SKINNY_GEMM, "  if (split > 1) ptx::barrier_cluster_wait();\n", "")]),
-    "library_skinny_stores_columns_of_the_next_tile": (SKINNY, [
-        (SKINNY_GEMM, SKINNY_COLUMNS, "")]),
-    "library_skinny_sums_of_the_others_alone": (SKINNY, [
-        (SKINNY_GEMM, "= {sums[e * 4], sums", "= {0 * sums[e * 4], sums")]),
-    "library_skinny_sums_to_the_same_place": (SKINNY, [(SKINNY_GEMM, SKINNY_SLOT, "slot * (split - 1) + 0 * source;")]),
-    "library_skinny_sums_of_another_piece": (SKINNY, [
-        (SKINNY_GEMM, "slot = first_slot + (is_behind ? 1 : 0);", "slot = first_slot;")]),
-    "library_skinny_stored_before_it_is_staged": (SKINNY, [
-        (SKINNY_GEMM, SKINNY_STAGED, SKINNY_STAGED.replace("    __syncwarp();\n", ""))]),
-    "library_skinny_transposed_too_early": (SKINNY, [
-        (SKINNY_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("  __syncwarp();\n", ""))]),
-    "library_skinny_transposed_over_sums_in_use": (SKINNY, [
-        (SKINNY_GEMM, "    __syncwarp();  // before others write where a lane has read\n", "")]),
-    "library_skinny_split_forgets_the_longer_parts": (SKINNY, [
-        (SKINNY_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
-    "library_skinny_blocks_where_no_box_put_them": (SKINNY, [
-        (SKINNY_GEMM, "params.loads_whole_stages ? box_lines : wgmma_lines", "wgmma_lines")]),
+    "library_small_m_sums_read_before_they_are_there": (SMALL_M, [
+        (SMALL_M_GEMM, "    if (split > 1) smem.exchange.await_sums();\n", "")]),
+    "library_small_m_sums_without_the_cluster_barrier": (SMALL_M, [
+        (SMALL_M_GEMM, "  if (split > 1) ptx::barrier_cluster_wait();\n", "")]),
+    "library_small_m_stores_columns_of_the_next_tile": (SMALL_M, [
+        (SMALL_M_GEMM, SKINNY_COLUMNS, "")]),
+    "library_small_m_sums_of_the_others_alone": (SMALL_M, [
+        (SMALL_M_GEMM, "= {sums[e * 4], sums", "= {0 * sums[e * 4], sums")]),
+    "library_small_m_sums_to_the_same_place": (SMALL_M, [(SMALL_M_GEMM, SKINNY_SLOT, "slot * (split - 1) + 0 * source;")]),
+    "library_small_m_sums_of_another_piece": (SMALL_M, [
+        (SMALL_M_GEMM, "slot = first_slot + (is_behind ? 1 : 0);", "slot = first_slot;")]),
+    "library_small_m_stored_before_it_is_staged": (SMALL_M, [
+        (SMALL_M_GEMM, SKINNY_STAGED, SKINNY_STAGED.replace("    __syncwarp();\n", ""))]),
+    "library_small_m_transposed_too_early": (SMALL_M, [
+        (SMALL_M_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("  __syncwarp();\n", ""))]),
+    "library_small_m_transposed_over_sums_in_use": (SMALL_M, [
+        (SMALL_M_GEMM, "    __syncwarp();  // before others write where a lane has read\n", "")]),
+    "library_small_m_split_forgets_the_longer_parts": (SMALL_M, [
+        (SMALL_M_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
+    "library_small_m_blocks_where_no_box_put_them": (SMALL_M, [
+        (SMALL_M_GEMM, "params.loads_whole_stages ? box_lines : wgmma_lines", "wgmma_lines")]),
 }
 
 
 def namespace_of(kernel):
     """v11 for src/ladder/hopper/v11_stmatrix.cu, ampere::v2 for src/ladder/ampere/v2_cp_async.cu, and
-    library::pingpong for src/gemm/instances/pingpong.cu."""
+    library::pingpong for src/gemm/host/pingpong.cu."""
     path = pathlib.PurePath(kernel)
-    if path.parent.name == "instances":
+    if path.parent.name in ("host", "instances"):
         return f"library::{path.stem}"
     version = path.name.split("_")[0]
     return version if path.parent.name == "hopper" else f"{path.parent.name}::{version}"

@@ -310,42 +310,42 @@ const Mutant kLibraryMutants[] = {
     {"library_last_tile_ends_early", {kWrongSum}},
     {"library_last_piece_beyond_the_tile", {kWrongSum}},
     {"library_last_piece_of_other_columns", {kWrongSum}},
-    {"library_slices_of_the_same_k", {kWrongSum}},
-    {"library_slices_of_other_batches", {kWrongSum}},
+    {"library_cooperative_workspace_split_of_the_same_k", {kWrongSum}},
+    {"library_cooperative_workspace_split_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
     {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
     {"library_pingpong_no_drain", {kEndNotOrdered}},
-    {"library_wide_no_drain", {kEndNotOrdered}},
-    {"library_wide_spans_of_a_in_one_place", {kCopiesInOnePlace}},
-    {"library_wide_spans_of_b_in_one_place", {kCopiesInOnePlace}},
-    {"library_wide_spans_of_a_as_if_k_major", {kMismatched}},
-    {"library_wide_spans_of_b_as_if_k_major", {kMismatched}},
-    {"library_pingpong_spans_of_b_as_if_k_major", {kMismatched}},
-    {"library_wide_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
-    {"library_wide_stage_stored_by_one_warp", {kStageNotStored}},
-    {"library_wide_stored_under_its_last_products", {kStagedOverOperands}},
-    {"library_wide_upper_block_stored_in_flight", {kFenceInFlight}},
-    {"library_wide_stage_released_in_use", {kFilledTooEarly}},
-    {"library_wide_first_stage_released_in_use", {kFilledTooEarly}},
-    {"library_wide_piece_over_the_one_before", {kStoredTooEarly}},
-    {"library_wide_stored_through_rows_in_use", {kStagedOverOperands}},
+    {"library_cooperative_mixed_n_no_drain", {kEndNotOrdered}},
+    {"library_cooperative_mixed_n_atoms_of_a_in_one_place", {kCopiesInOnePlace}},
+    {"library_cooperative_mixed_n_atoms_of_b_in_one_place", {kCopiesInOnePlace}},
+    {"library_cooperative_mixed_n_atoms_of_a_as_if_k_major", {kMismatched}},
+    {"library_cooperative_mixed_n_atoms_of_b_as_if_k_major", {kMismatched}},
+    {"library_pingpong_atoms_of_b_as_if_k_major", {kMismatched}},
+    {"library_cooperative_mixed_n_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
+    {"library_cooperative_mixed_n_stage_stored_by_one_warp", {kStageNotStored}},
+    {"library_cooperative_mixed_n_stored_under_its_last_products", {kStagedOverOperands}},
+    {"library_cooperative_mixed_n_upper_block_stored_in_flight", {kFenceInFlight}},
+    {"library_cooperative_mixed_n_stage_released_in_use", {kFilledTooEarly}},
+    {"library_cooperative_mixed_n_first_stage_released_in_use", {kFilledTooEarly}},
+    {"library_cooperative_mixed_n_piece_over_the_one_before", {kStoredTooEarly}},
+    {"library_cooperative_mixed_n_stored_through_rows_in_use", {kStagedOverOperands}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
-    {"library_skinny_expects_whole_boxes", {"deadlock"}},
-    {"library_skinny_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
-    {"library_skinny_sums_without_the_cluster_barrier", {kInitNotOrdered}},
-    {"library_skinny_stores_columns_of_the_next_tile", {kWrongSum}},
-    {"library_skinny_sums_of_the_others_alone", {kWrongSum}},
-    {"library_skinny_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
-    {"library_skinny_sums_of_another_piece", {kSumsReadTooEarly, kNeverWritten, kWrongSum}},
-    {"library_skinny_stored_before_it_is_staged", {kRace, kNeverWritten, kWrongSum}},
-    {"library_skinny_transposed_too_early", {kRace, kNeverWritten}},
-    {"library_skinny_transposed_over_sums_in_use", {kRace}},
-    {"library_skinny_split_forgets_the_longer_parts", {kWrongSum}},
-    {"library_skinny_blocks_where_no_box_put_them", {kNeverWritten, kWrongSum}},
+    {"library_small_m_expects_whole_boxes", {"deadlock"}},
+    {"library_small_m_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
+    {"library_small_m_sums_without_the_cluster_barrier", {kInitNotOrdered}},
+    {"library_small_m_stores_columns_of_the_next_tile", {kWrongSum}},
+    {"library_small_m_sums_of_the_others_alone", {kWrongSum}},
+    {"library_small_m_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
+    {"library_small_m_sums_of_another_piece", {kSumsReadTooEarly, kNeverWritten, kWrongSum}},
+    {"library_small_m_stored_before_it_is_staged", {kRace, kNeverWritten, kWrongSum}},
+    {"library_small_m_transposed_too_early", {kRace, kNeverWritten}},
+    {"library_small_m_transposed_over_sums_in_use", {kRace}},
+    {"library_small_m_split_forgets_the_longer_parts", {kWrongSum}},
+    {"library_small_m_blocks_where_no_box_put_them", {kNeverWritten, kWrongSum}},
 };
 
 // The smallest first: most mistakes show at once. The last one has several tiles for each CTA and more K blocks than
@@ -401,40 +401,40 @@ struct LibraryRun {
 /// many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
-  constexpr const char* kSharesBoth = "wgmma_64x64_s12_c2x2";
+  constexpr const char* kSharesBoth = "cooperative_64x64_w1_s12_c2x2";
   const LibraryProblem along_mn{
       .shape = {197, 136, 139}, .major_a = OperandMajor::MN, .major_b = OperandMajor::MN};
   LibraryProblem long_k = along_mn;
   long_k.shape.k = 15 * 64;
   LibraryProblem wide_along_mn = along_mn;
   wide_along_mn.shape = {136, 640, 328};
-  return {{"wgmma", "wgmma_128x128_s6_c1x1", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
-          {"wgmma", "wgmma_128x128_s6_c1x1", {.shape = {261, 264, 10 * 64}}},
-          {"wgmma", kSharesBoth, {.shape = {100, 72, 139}}},
-          {"wgmma", kSharesBoth, {.shape = {197, 136, 139}}},
-          {"wgmma", kSharesBoth, along_mn},
-          {"wgmma", kSharesBoth, long_k},
-          {"wgmma", "wgmma_128x128_s6_c1x1_k2", {.shape = {149, 136, 5 * 64}}},
-          {"wgmma", "wgmma_128x128_s6_c1x1_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
-          {"wgmma",
-           "wgmma_128x128_s6_c1x1_k8x2",
+  return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
+          {"cooperative", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
+          {"cooperative", kSharesBoth, {.shape = {100, 72, 139}}},
+          {"cooperative", kSharesBoth, {.shape = {197, 136, 139}}},
+          {"cooperative", kSharesBoth, along_mn},
+          {"cooperative", kSharesBoth, long_k},
+          {"cooperative", "cooperative_128x128_s6_k2", {.shape = {149, 136, 5 * 64}}},
+          {"cooperative", "cooperative_128x128_s6_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
+          {"cooperative",
+           "cooperative_128x128_s6_k8x2",
            {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow},
            8},
-          {"wgmma", "wgmma_64x80_s10_c2x1", {.shape = {149, 168, 139}}},
-          {"pingpong", "wgmma_128x192_s5_c1x2", {.shape = {264, 776, 640}}, 2},
-          {"pingpong", "wgmma_128x192_s5_c1x2", {.shape = {520, 776, 328}}, 2},
-          {"wide", "wgmma_256x192_s4_c1x2", {.shape = {136, 384, 328}}, 2},
-          {"wide", "wgmma_256x192_s4_c1x2", {.shape = {136, 640, 320}}, 2},
-          {"wide", "wgmma_256x192_s4_c1x2", {.shape = {264, 640, 520}}, 2},
-          {"wide", "wgmma_256x192_s4_c1x2", wide_along_mn, 2},
-          {"pingpong", "wgmma_128x192_s5_c1x2", wide_along_mn, 2},
-          {"pingpong", "wgmma_128x176_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
-          {"skinny", "wgmma_32x64x128_s4_c1x1", {.shape = {7, 72, 200}}},
-          {"skinny", "wgmma_16x40x256_s5_c1x1", {.shape = {17, 136, 6 * 256}}},
-          {"skinny", "wgmma_16x64x128_s5_c1x1_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
-          {"skinny", "wgmma_48x64_s7_c1x1_k2", {.shape = {41, 72, 13 * 64}}},
-          {"skinny", "wgmma_64x56x128_s6_c1x1_k3", {.shape = {59, 136, 7 * 128}}},
-          {"wgmma", "wgmma_128x128_s6_c1x1", {.shape = {1, 1, 1}, .batch_count = 32}, 32}};
+          {"cooperative", "cooperative_64x80_w1_s10_c2x1", {.shape = {149, 168, 139}}},
+          {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {264, 776, 640}}, 2},
+          {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {520, 776, 328}}, 2},
+          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 384, 328}}, 2},
+          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 640, 320}}, 2},
+          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 640, 520}}, 2},
+          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", wide_along_mn, 2},
+          {"pingpong", "pingpong_128x192+128_s5_c1x2", wide_along_mn, 2},
+          {"pingpong", "pingpong_128x176+128_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
+          {"small_m", "small_m_32x64x128_t_s4", {.shape = {7, 72, 200}}},
+          {"small_m", "small_m_16x40x256_t_s5", {.shape = {17, 136, 6 * 256}}},
+          {"small_m", "small_m_16x64x128_t_s5_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
+          {"small_m", "small_m_48x64_t_s7_k2", {.shape = {41, 72, 13 * 64}}},
+          {"small_m", "small_m_64x56x128_s6_k3", {.shape = {59, 136, 7 * 128}}},
+          {"cooperative", "cooperative_128x128_s6", {.shape = {1, 1, 1}, .batch_count = 32}, 32}};
 }
 
 std::vector<testing::Matcher<std::string>> matchers_of(const Mutant& mutant) {
@@ -529,7 +529,7 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
 INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// The kernel that the mistake is in: "wide" of "library_wide_no_drain". Mutants of the wgmma kernel do not name theirs.
+/// The kernel that the mistake is in: "wide" of "library_cooperative_mixed_n_no_drain". Mutants of the wgmma kernel do not name theirs.
 std::string_view kernel_of(const Mutant& mutant) {
   for (const std::string_view kernel : {"pingpong", "skinny", "wide"}) {
     if (std::string_view(mutant.name).starts_with("library_" + std::string(kernel) + "_")) return kernel;
@@ -574,10 +574,12 @@ TEST(LibraryMutantsControl, ClustersThatKeepPacePass) {
   const LibraryMutant library("library_pace_control");
   ASSERT_TRUE(library.loaded()) << dlerror();
   // Two full waves; a full one and one that is not; one that ends with narrow tiles; one cluster alone.
-  for (const LibraryRun& run : {LibraryRun{"wide", "wgmma_256x192_s4_c1x2", {.shape = {520, 768, 328}}, 6},
-                                LibraryRun{"wide", "wgmma_256x192_s4_c1x2", {.shape = {520, 384, 200}}, 4},
-                                LibraryRun{"wide", "wgmma_256x192_s4_c1x2", {.shape = {264, 640, 200}}, 4},
-                                LibraryRun{"wide", "wgmma_256x192_s4_c1x2", {.shape = {264, 384, 328}}, 2}}) {
+  for (const LibraryRun& run :
+       {LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 768, 328}}, 6},
+        LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 200}}, 4},
+        LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 640, 200}}, 4},
+        LibraryRun{
+            "cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 384, 328}}, 2}}) {
     for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
       ASSERT_EQ(library.fault(seed, run), "") << test_name(run.problem) << ", seed " << seed;
     }

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "benchmark/cublas_gemm.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/shapes.hpp"
 #include "common/device_buffer.hpp"
 #include "common/watchdog.hpp"
 #include "require_hopper.hpp"
+#include "verify/cublas_gemm.hpp"
 #include "verify/reference.hpp"
 
 namespace hopper_gemm {

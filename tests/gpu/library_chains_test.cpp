@@ -209,26 +209,28 @@ std::string name_of(const testing::TestParamInfo<LibraryChains::ParamType>& info
 INSTANTIATE_TEST_SUITE_P(
     All, LibraryChains,
     testing::Combine(
-        testing::Values(Link{{"wgmma"}}, Link{{"wgmma_128x256_s4_c2x1"}}, Link{{"wgmma_64x128_s8_c1x1_k4"}},
-                        Link{{"wgmma_64x128_s8_c1x1_k8x2"}}, Link{{"mma"}},
-                        Link{{"wgmma_16x64x256_s5_c1x1_k3"}, 16, Layout::ColumnMajor},
-                        Link{{"wgmma_16x64x128_s5_c1x1_k2"}, 31, Layout::ColumnMajor},
-                        Link{{"wgmma_64x64x128_s6_c1x1_k2"}, 64, Layout::ColumnMajor},
-                        Link{{"wgmma_64x64_s12_c1x1"}, 448, Layout::ColumnMajor, Activation::None},
-                        Link{{"wgmma_64x128_s8_c1x1_k4"}, 64, Layout::ColumnMajor},
-                        Link{{"wgmma_64x128_s8_c2x1"}, 128, Layout::ColumnMajor, Activation::None},
-                        Link{{"wgmma_128x192_s5_c1x2"}, 1032, Layout::ColumnMajor, Activation::None},
-                        Link{{"wgmma_256x192_s4_c1x2"}, 1032, Layout::ColumnMajor, Activation::None}),
+        testing::Values(
+            Link{{"wgmma"}}, Link{{"cooperative_128x256_s4_c2x1"}}, Link{{"cooperative_64x128_w1_s8_k4"}},
+            Link{{"cooperative_64x128_w1_s8_k8x2"}}, Link{{"mma_sync"}},
+            Link{{"small_m_16x64x256_t_s5_k3"}, 16, Layout::ColumnMajor},
+            Link{{"small_m_16x64x128_t_s5_k2"}, 31, Layout::ColumnMajor},
+            Link{{"small_m_64x64x128_s6_k2"}, 64, Layout::ColumnMajor},
+            Link{{"cooperative_64x64_w1_s12"}, 448, Layout::ColumnMajor, Activation::None},
+            Link{{"cooperative_64x128_w1_s8_k4"}, 64, Layout::ColumnMajor},
+            Link{{"cooperative_64x128_w1_s8_c2x1"}, 128, Layout::ColumnMajor, Activation::None},
+            Link{{"pingpong_128x192+128_s5_c1x2"}, 1032, Layout::ColumnMajor, Activation::None},
+            Link{{"cooperative_256x192+128_s4_c1x2"}, 1032, Layout::ColumnMajor, Activation::None}),
         testing::Bool()),
     name_of);
 
 /// The cooperative schedule, split-K in a cluster and through the workspace, swap-AB for a small M, mma.sync, and all of
 /// them in turn.
 std::vector<Link> links_by(Carrier carrier) {
-  const std::vector<std::string> large = {"wgmma_128x256_s4_c2x1", "wgmma_64x128_s8_c1x1_k4",
-                                          "wgmma_64x128_s8_c1x1_k8x2", "mma"};
-  const std::vector<std::string> small = {"wgmma_16x64x256_s5_c1x1_k3", "wgmma_64x128_s8_c1x1_k4",
-                                          "wgmma_16x64x128_s5_c1x1_k2", "mma", "wgmma_64x128_s8_c1x1_k8x2"};
+  const std::vector<std::string> large = {"cooperative_128x256_s4_c2x1", "cooperative_64x128_w1_s8_k4",
+                                          "cooperative_64x128_w1_s8_k8x2", "mma_sync"};
+  const std::vector<std::string> small = {"small_m_16x64x256_t_s5_k3", "cooperative_64x128_w1_s8_k4",
+                                          "small_m_16x64x128_t_s5_k2", "mma_sync",
+                                          "cooperative_64x128_w1_s8_k8x2"};
   std::vector<Link> links;
   const auto add = [&](std::vector<std::string> configs, int rows, Layout layout) {
     links.push_back({std::move(configs), rows, layout, Activation::None, carrier});

@@ -41,11 +41,13 @@ struct KernelCase {
 };
 
 /// The last one overlaps with the launches around it, if it may.
-const std::vector<KernelCase> kKernels = {
-    {"wgmma_128x256_s4_c2x1", {1032, 1032, 1032}},   {"wgmma_64x128_s8_c1x1_k4", {1032, 1032, 1032}},
-    {"wgmma_64x128_s8_c1x1_k8x2", {520, 264, 4104}}, {"wgmma_256x192_s4_c1x2", {2048, 3072, 1024}},
-    {"wgmma_128x192_s5_c1x2", {1032, 1032, 1032}},   {"mma", {1032, 1032, 1032}},
-    {"wgmma_16x64x256_s5_c1x1_k3", {16, 1032, 1032}}};
+const std::vector<KernelCase> kKernels = {{"cooperative_128x256_s4_c2x1", {1032, 1032, 1032}},
+                                          {"cooperative_64x128_w1_s8_k4", {1032, 1032, 1032}},
+                                          {"cooperative_64x128_w1_s8_k8x2", {520, 264, 4104}},
+                                          {"cooperative_256x192+128_s4_c1x2", {2048, 3072, 1024}},
+                                          {"pingpong_128x192+128_s5_c1x2", {1032, 1032, 1032}},
+                                          {"mma_sync", {1032, 1032, 1032}},
+                                          {"small_m_16x64x256_t_s5_k3", {16, 1032, 1032}}};
 
 class LibraryNeighbours : public testing::TestWithParam<KernelCase> {
  protected:
@@ -163,7 +165,7 @@ std::vector<FirstCall> first_calls() {
   unaligned.a.remainder = 1;
   return {{"clusters", {.shape = {1024, 1024, 1024}}},
           {"few_rows", {.shape = {16, 512, 2048}}},
-          {"mma", unaligned},
+          {"mma_sync", unaligned},
           {"no_product", {.shape = {64, 64, 0}, .bias = Bias::PerRow}},
           {"every_operation",
            {.shape = {300, 264, 520}, .bias = Bias::PerColumn, .activation = Activation::Relu, .beta = -2}}};

@@ -32,7 +32,7 @@
 #include "expect_verified.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/host/backend.hpp"
-#include "gemm/host/mixed_n.hpp"
+#include "gemm/scheduler/mixed_n.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "library_on_gpu.hpp"
 #include "neighbour_kernels.hpp"
@@ -46,7 +46,11 @@
 namespace hopper_gemm {
 namespace {
 
+using library::find_config;
+using library::GemmConfig;
+using library::KernelConfig;
 using library::OperandMajor;
+using library::Schedule;
 
 // --- The complete product --------------------------------------------------------------------------------------------
 
@@ -123,37 +127,30 @@ TEST(LibraryFuzzer, FindsNothingNew) {
 
 std::vector<std::string> all_configs() {
   std::vector<std::string> configs = library::wgmma_backend().configs();
-  const std::vector<std::string> others = library::mma_backend().configs();
+  const std::vector<std::string> others = library::mma_sync_backend().configs();
   configs.insert(configs.end(), others.begin(), others.end());
   return configs;
 }
 
-/// Of the wgmma back end, or none.
-std::optional<library::wgmma::Choice> choice_of(const std::string& config) {
-  for (const library::wgmma::Choice& choice : library::wgmma::all_choices()) {
-    if (name_of(choice) == config) return choice;
-  }
-  return {};
+bool is_for_small_m(const std::string& name) {
+  const std::optional<GemmConfig> config = find_config(name);
+  return config.has_value() && config->kernel.schedule == Schedule::SmallM;
 }
 
-bool is_skinny(const std::string& config) {
-  const std::optional<library::wgmma::Choice> choice = choice_of(config);
-  return choice.has_value() && is_skinny(choice->tile);
-}
-
-bool has_two_widths(const std::string& config) {
-  const std::optional<library::wgmma::Choice> choice = choice_of(config);
-  return choice.has_value() && library::two_widths_of(choice->tile).has_value();
+bool has_mixed_n(const std::string& name) {
+  const std::optional<GemmConfig> config = find_config(name);
+  return config.has_value() && config->kernel.narrow_n != 0;
 }
 
 /// `shape` or, of a configuration that needs more, with a K so long that each of its CTAs has a block of it;
-/// with so few rows that the skinny kernel takes them, where the configuration is one of it.
-GemmShape fit(const std::string& config, GemmShape shape) {
-  const std::optional<library::wgmma::Choice> choice = choice_of(config);
-  if (!choice.has_value()) return shape;
-  shape.k = std::max(shape.k, choice->split * choice->slices * choice->tile.block_k);
-  if (is_skinny(choice->tile)) {
-    shape.m = std::min(shape.m, library::wgmma::kMostSkinnyTiles * choice->tile.block_m - 3);
+/// with so few rows that a kernel for small M takes them, where it is one.
+GemmShape fit(const std::string& name, GemmShape shape) {
+  const std::optional<GemmConfig> config = find_config(name);
+  if (!config.has_value()) return shape;
+  const KernelConfig& kernel = config->kernel;
+  shape.k = std::max(shape.k, config->split_k * config->workspace_split_k * kernel.block_k);
+  if (kernel.schedule == Schedule::SmallM) {
+    shape.m = std::min(shape.m, library::kMostSmallMTiles * kernel.block_m - 3);
   }
   return shape;
 }
@@ -209,15 +206,16 @@ TEST_P(LibraryConfigs, MatchTheFp64Product) {
                        {.shape = fit(GetParam(), {200, 2051, 584}),
                         .input_type = DataType::Float16,
                         .output_type = DataType::Float32,
-                        .b_layout = is_skinny(GetParam()) ? Layout::ColumnMajor : Layout::RowMajor,
+                        .b_layout = is_for_small_m(GetParam()) ? Layout::ColumnMajor : Layout::RowMajor,
                         .alpha = 0.5F,
                         .beta = -2});
   // Plain, as kernels are for which the one before was not.
-  if (has_two_widths(GetParam())) {
+  if (has_mixed_n(GetParam())) {
     expect_verified_plan(GetParam(), {.shape = {520, 776, 1096}, .b_layout = Layout::RowMajor});
   }
   // Stages that come whole, the last one but for a part.
-  if (is_skinny(GetParam())) expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {520, 776, 1088})});
+  if (is_for_small_m(GetParam()))
+    expect_verified_plan(GetParam(), {.shape = fit(GetParam(), {520, 776, 1088})});
 }
 
 // Sums that depend on their order, by kernels that follow each other at once.
@@ -270,9 +268,9 @@ TEST_P(LibraryLayouts, AreExactInIntegers) {
   const auto& [config, major_a, major_b, type] = GetParam();
   // Tiles of both widths for 66 clusters, and K that ends within a block; one tile in part.
   constexpr GemmShape kBothWidths = {4968, 1544, 328};
-  const library::wgmma::Tile tile = choice_of(config)->tile;
-  const ColumnSplit columns = split_columns(kBothWidths, *library::two_widths_of(tile),
-                                            library::k_blocks_of_two_widths(tile, kBothWidths.k), 66);
+  const KernelConfig kernel = find_config(config)->kernel;
+  const ColumnSplit columns = split_columns(kBothWidths, library::wide_and_narrow(kernel),
+                                            library::k_blocks_of(kernel, kBothWidths.k), 66);
   ASSERT_GT(columns.wide_columns, 0);
   ASSERT_GT(columns.narrow_columns, 0);
   for (const GemmShape& shape : {kBothWidths, GemmShape{17, 40, 72}}) {
@@ -288,7 +286,7 @@ TEST_P(LibraryLayouts, AreExactInIntegers) {
     ASSERT_TRUE(created.ok()) << created.message();
     const bool is_left_to_another =
         plan.explain().find("does not compute such a problem") != std::string::npos;
-    EXPECT_EQ(is_left_to_another, major_b == OperandMajor::MN && !library::takes_mn_major_b(tile));
+    EXPECT_EQ(is_left_to_another, major_b == OperandMajor::MN && kernel.majors != library::Majors::Any);
     const Status launched = plan.run(gemm.operands({}), nullptr);
     ASSERT_TRUE(launched.ok()) << launched.message();
     const Status waited = wait_for(nullptr);
@@ -298,9 +296,9 @@ TEST_P(LibraryLayouts, AreExactInIntegers) {
   }
 }
 
-std::vector<std::string> configs_of_two_widths() {
+std::vector<std::string> configs_of_mixed_n() {
   std::vector<std::string> configs = all_configs();
-  std::erase_if(configs, [](const std::string& config) { return !has_two_widths(config); });
+  std::erase_if(configs, [](const std::string& config) { return !has_mixed_n(config); });
   return configs;
 }
 
@@ -311,7 +309,7 @@ std::string name_of_layouts(const testing::TestParamInfo<LibraryLayouts::ParamTy
 }
 
 INSTANTIATE_TEST_SUITE_P(WithoutCublas, LibraryLayouts,
-                         testing::Combine(testing::ValuesIn(configs_of_two_widths()),
+                         testing::Combine(testing::ValuesIn(configs_of_mixed_n()),
                                           testing::Values(OperandMajor::K, OperandMajor::MN),
                                           testing::Values(OperandMajor::K, OperandMajor::MN),
                                           testing::Values(DataType::BFloat16, DataType::Float16)),
@@ -335,7 +333,8 @@ TEST_P(LibraryLargeShapes, MatchTheFp64Product) {
 constexpr GemmShape kLargeShapes[] = {{46400, 46400, 8}, {65544, 8, 32776}};
 
 INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
-                         testing::Combine(testing::Values("wgmma", "mma"), testing::ValuesIn(kLargeShapes)),
+                         testing::Combine(testing::Values("wgmma", "mma_sync"),
+                                          testing::ValuesIn(kLargeShapes)),
                          [](const auto& param) {
                            return std::get<0>(param.param) + "_" + to_string(std::get<1>(param.param));
                          });
@@ -344,7 +343,8 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
 TEST(LibraryLargeShapesOfWaves, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
   for (const Layout b_layout : {Layout::ColumnMajor, Layout::RowMajor}) {
-    expect_verified_plan("wgmma_256x192_s4_c1x2", {.shape = {6200, 8200, 33000}, .b_layout = b_layout});
+    expect_verified_plan("cooperative_256x192+128_s4_c1x2",
+                         {.shape = {6200, 8200, 33000}, .b_layout = b_layout});
   }
 }
 
@@ -359,7 +359,7 @@ TEST(LibraryLargeShapesOfWaves, GiveTheSameFromGraphsAtTheSameTime) {
   gemm.k = kShape.k;
   gemm.b.order = Layout::ColumnMajor;
   GemmPlan plan;
-  const Status created = plan.create(gemm, options_of("wgmma_256x192_s4_c1x2"));
+  const Status created = plan.create(gemm, options_of("cooperative_256x192+128_s4_c1x2"));
   ASSERT_TRUE(created.ok()) << created.message();
   DeviceBuffer<std::uint16_t> a;
   DeviceBuffer<std::uint16_t> b;
@@ -429,8 +429,8 @@ TEST(LibraryPlans, RunOnEightStreamsFromEightThreads) {
   constexpr std::size_t kThreadBytes = std::size_t{16} << 20;
   const LibraryProblem problem{
       .shape = {300, 264, 1032}, .bias = Bias::PerColumn, .beta = -2, .in_place = true};
-  const std::array configs = {"", "wgmma_128x256_s4_c2x1", "wgmma_64x128_s8_c1x1_k4",
-                              "wgmma_128x64_s8_c1x1_k8x2", "mma"};
+  const std::array configs = {"", "cooperative_128x256_s4_c2x1", "cooperative_64x128_w1_s8_k4",
+                              "cooperative_128x64_s8_k8x2", "mma_sync"};
   std::vector<std::unique_ptr<PoisonedMemory>> memories;
   std::vector<std::unique_ptr<LibraryGemm>> gemms;
   for (int i = 0; i < kThreads; ++i) {
@@ -521,7 +521,7 @@ TEST_P(LibraryPointersDeathTest, ThatAreNoMemoryFailTheStreamAndTheNextRun) {
               "run '', wait '.*cudaErrorIllegal.*', the next run '.*(cudaErrorIllegal|CUresult 700)");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LibraryPointersDeathTest, testing::Values("wgmma", "mma"),
+INSTANTIATE_TEST_SUITE_P(All, LibraryPointersDeathTest, testing::Values("wgmma", "mma_sync"),
                          [](const auto& param) { return param.param; });
 
 /// Takes the GPU's memory but for about so many bytes.

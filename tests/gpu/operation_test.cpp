@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "benchmark/cublas_baseline.hpp"
-#include "benchmark/cublas_gemm.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
 #include "registry/registry.hpp"
 #include "require_hopper.hpp"
+#include "verify/cublas_gemm.hpp"
 #include "verify/verify.hpp"
 
 namespace hopper_gemm {

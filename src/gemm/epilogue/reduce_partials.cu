@@ -1,4 +1,4 @@
-// The second kernel where K is cut in slices: see wgmma_gemm.cuh.
+// The second kernel of a split-K through the workspace, see cooperative.cuh.
 
 #include "gemm/epilogue/reduce_partials.hpp"
 
@@ -19,8 +19,9 @@ constexpr int kRows = 16;
 constexpr int kColumns = 8;
 
 __global__ void __launch_bounds__(kWarps* kWarpThreads)
-    add_slices_kernel(const __grid_constant__ SliceSums sums, const __grid_constant__ GemmEpilogue epilogue,
-                      GemmShape shape, int batch_count, bool triggers_dependents) {
+    reduce_partials_kernel(const __grid_constant__ Partials partials,
+                           const __grid_constant__ GemmEpilogue epilogue, GemmShape shape, int batch_count,
+                           bool triggers_dependents) {
   if (triggers_dependents) ptx::griddepcontrol_launch_dependents();
   const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
   const int piece = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarpThreads;
@@ -34,18 +35,18 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
 
   const FragmentPosition position = position_of_lane({batch, row, column}, lane);
   const EpilogueInputs<1> inputs = load_epilogue_inputs<1>(epilogue, position, shape);
-  // The sums are to be added as if they were a C.
-  GemmEpilogue sum_of_slice;
-  sum_of_slice.output_type = DataType::Float32;
-  sum_of_slice.c = sums.data;
-  sum_of_slice.ldc = sums.leading_dimension;
-  sum_of_slice.c_batch_stride = sums.stride;
-  sum_of_slice.beta = 1;
+  // They are to be added as if they were a C.
+  GemmEpilogue as_c;
+  as_c.output_type = DataType::Float32;
+  as_c.c = partials.data;
+  as_c.ldc = partials.leading_dimension;
+  as_c.c_batch_stride = partials.stride;
+  as_c.beta = 1;
   float values[kColumns / 2] = {};
 #pragma unroll 8
-  for (int slice = 0; slice < sums.count; ++slice) {
-    const FragmentPosition in_slice = {batch * sums.count + slice, position.row, position.column};
-    add_scaled_c<float>(values, load_epilogue_inputs<1>(sum_of_slice, in_slice, shape), 1);
+  for (int number = 0; number < partials.count; ++number) {
+    const FragmentPosition in_partials = {batch * partials.count + number, position.row, position.column};
+    add_scaled_c<float>(values, load_epilogue_inputs<1>(as_c, in_partials, shape), 1);
   }
   scale_and_add(values, epilogue, inputs);
   activate(values, epilogue.activation);
@@ -54,18 +55,18 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
 
 }  // namespace
 
-Status load_add_slices() { return load_kernel(add_slices_kernel); }
+Status load_reduce_partials() { return load_kernel(reduce_partials_kernel); }
 
-Status launch_add_slices(const SliceSums& sums, const GemmEpilogue& epilogue, GemmShape shape,
-                         int batch_count, bool programmatic_dependent_launch, cudaStream_t stream) {
+Status launch_reduce_partials(const Partials& partials, const GemmEpilogue& epilogue, GemmShape shape,
+                              int batch_count, bool programmatic_dependent_launch, cudaStream_t stream) {
   const int pieces = ceil_div(shape.m, kRows) * ceil_div(shape.n, kColumns) * batch_count;
   std::array<cudaLaunchAttribute, 1> attributes = {programmatic_dependent_launch_attribute()};
   cudaLaunchConfig_t config = launch_config(dim3(static_cast<unsigned>(ceil_div(pieces, kWarps))),
                                             kWarps * kWarpThreads, 0, attributes.data());
   config.numAttrs = programmatic_dependent_launch ? 1 : 0;
   config.stream = stream;
-  HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, add_slices_kernel, sums, epilogue, shape, batch_count,
-                                             programmatic_dependent_launch));
+  HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, reduce_partials_kernel, partials, epilogue, shape,
+                                             batch_count, programmatic_dependent_launch));
   return {};
 }
 

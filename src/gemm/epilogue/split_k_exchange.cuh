@@ -1,4 +1,4 @@
-// How the CTAs of a cluster that share a tile's K bring their sums together: each sends what another one adds
+// How the CTAs of a cluster that share a tile's K bring their partials together: each sends what another one adds
 // up straight from its registers into that one's shared memory, and the bytes themselves tell that they are
 // there. Read through distributed shared memory instead, sums take a release and an acquire of the cluster
 // before they can be read and another barrier before anyone may exit, both with a trip to L2
@@ -30,7 +30,7 @@ __device__ __forceinline__ float4* place_of_sums(float4* all, int piece, int spl
 }
 
 /// The barriers of the exchange, of one tile, in the shared memory of each of the CTAs.
-struct SumsExchange {
+struct SplitKExchange {
   cuda::std::uint64_t peers_have_multiplied;
   cuda::std::uint64_t sums_have_come;
 
@@ -93,7 +93,7 @@ struct SumsExchange {
   }
 };
 
-/// Adds to `values` what a peer has sent to `place`, see SumsExchange::send().
+/// Adds to `values` what a peer has sent to `place`, see SplitKExchange::send().
 template <int kColumns>
 __device__ __forceinline__ void add_sums(float (&values)[kColumns / 2], const float4* place) {
   float4 sums[kColumns / 8];

@@ -7,23 +7,26 @@
 #include <optional>
 
 #include "common/ceil_div.hpp"
-#include "gemm/host/mixed_n.hpp"
-#include "gemm/host/swap_ab.hpp"
+#include "gemm/config_name.hpp"
 #include "gemm/instances/cooperative_configs.hpp"
+#include "gemm/instances/mixed_n_configs.hpp"
+#include "gemm/instances/small_m_configs.hpp"
+#include "gemm/scheduler/mixed_n.hpp"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library {
 namespace {
 
 constexpr double kInputBytes = 2;
 // With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an
-// H200 runs of such clusters at a time. Rounded up to whole slices, K's last block still has a number of 32
+// H200 runs of such clusters at a time. Rounded up to whole clusters, K's last block still has a number of 32
 // bits, whatever K.
-constexpr std::array kSlices = {2, 3, 5, 7, 10, 15, 30};
-constexpr std::array kSlicedSplits = {4, 8};
-constexpr int kMostSlicedCtas = 120;
-static_assert(std::all_of(kSlices.begin(), kSlices.end(), [](int slices) {
+constexpr std::array kWorkspaceSplits = {2, 3, 5, 7, 10, 15, 30};
+constexpr std::array kSplitsThroughWorkspace = {4, 8};
+constexpr int kMostCtasThroughWorkspace = 120;
+static_assert(std::all_of(kWorkspaceSplits.begin(), kWorkspaceSplits.end(), [](int clusters) {
   constexpr std::int64_t kMostBlocks = ((std::int64_t{1} << 31) - 257 + kBlockK - 1) / kBlockK;
-  return ceil_div(kMostBlocks, std::int64_t{slices}) * slices * kBlockK <= std::numeric_limits<int>::max();
+  return ceil_div(kMostBlocks, std::int64_t{clusters}) * clusters * kBlockK <=
+         std::numeric_limits<int>::max();
 }));
 
 constexpr int kTmaAlignmentBytes = 16;
@@ -33,14 +36,26 @@ bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
   return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
 }
 
-template <typename Array>
-void append_choices(const Array& tiles, std::vector<Choice>* choices) {
-  for (const Tile& tile : tiles) {
-    for (int split = 1; split <= max_split(tile); ++split) choices->push_back({tile, split});
-    if (!can_split(tile)) continue;
-    for (const int split : kSlicedSplits) {
-      for (const int slices : kSlices) {
-        if (split * slices <= kMostSlicedCtas) choices->push_back({tile, split, slices});
+/// By each split-K within a cluster.
+template <typename Kernels>
+void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
+  for (const KernelConfig& kernel : kernels) {
+    for (int split = 1; split <= max_split_k(kernel); ++split) {
+      configs->push_back({.kernel = kernel, .split_k = split});
+    }
+  }
+}
+
+/// And by each through the workspace.
+template <typename Kernels>
+void append_cooperative_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
+  for (const KernelConfig& kernel : kernels) {
+    append_configs(std::array{kernel}, configs);
+    if (!can_split_k(kernel)) continue;
+    for (const int split : kSplitsThroughWorkspace) {
+      for (const int clusters : kWorkspaceSplits) {
+        if (split * clusters > kMostCtasThroughWorkspace) continue;
+        configs->push_back({.kernel = kernel, .split_k = split, .workspace_split_k = clusters});
       }
     }
   }
@@ -48,28 +63,23 @@ void append_choices(const Array& tiles, std::vector<Choice>* choices) {
 
 }  // namespace
 
-std::string name_of(const Choice& choice) {
-  const Tile& tile = choice.tile;
-  std::string name = "wgmma_" + std::to_string(tile.block_m) + "x" + std::to_string(tile.block_n);
-  if (tile.block_k != kBlockK) name += "x" + std::to_string(tile.block_k);
-  name += "_s" + std::to_string(tile.stages) + "_c" + std::to_string(tile.cluster_m) + "x" +
-          std::to_string(tile.cluster_n);
-  if (choice.split > 1) name += "_k" + std::to_string(choice.split);
-  if (choice.slices > 1) name += "x" + std::to_string(choice.slices);
-  return name;
+std::vector<GemmConfig> all_configs() {
+  std::vector<GemmConfig> configs;
+  append_cooperative_configs(cooperative::kLargeKernels, &configs);
+  append_cooperative_configs(cooperative::kSmallKernels, &configs);
+  append_cooperative_configs(cooperative::kAlphaOnlyKernels, &configs);
+  append_configs(kSmallMConfigs, &configs);
+  append_configs(std::array{kWideConfig}, &configs);
+  append_configs(kPingpongConfigs, &configs);
+  return configs;
 }
 
-std::vector<Choice> all_choices() {
-  std::vector<Choice> choices;
-  append_choices(kLargeTiles, &choices);
-  append_choices(kSmallTiles, &choices);
-  append_choices(kPlainTiles, &choices);
-  for (const Tile& tile : kSkinnyTiles) {
-    for (int split = 1; split <= max_split(tile); ++split) choices.push_back({tile, split});
-  }
-  choices.push_back({kWideTile, 1});
-  for (const Tile& tile : kPingpongTiles) choices.push_back({tile, 1});
-  return choices;
+std::optional<GemmConfig> find_config(std::string_view name) {
+  const std::vector<GemmConfig> configs = all_configs();
+  const auto found = std::find_if(configs.begin(), configs.end(),
+                                  [&](const GemmConfig& config) { return name_of(config) == name; });
+  if (found == configs.end()) return std::nullopt;
+  return *found;
 }
 
 int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sharers) {
@@ -78,31 +88,31 @@ int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sha
   return std::min(block_lines / sharers, ceil_div(lines, kSwizzledLines) * kSwizzledLines) * sharers;
 }
 
-int prefetched_stages(const KernelArgs& args, const Choice& choice) {
-  if (args.batch_count > 1 || choice.slices > 1 || args.a.major != OperandMajor::K ||
+int prefetched_stages(const KernelArgs& args, const GemmConfig& config) {
+  if (args.batch_count > 1 || config.workspace_split_k > 1 || args.a.major != OperandMajor::K ||
       args.b.major != OperandMajor::K) {
     return 0;
   }
-  const double most_bytes = is_skinny(choice.tile) ? 3e6 : 6e6;
+  const double most_bytes = config.kernel.schedule == Schedule::SmallM ? 3e6 : 6e6;
   const double bytes_of_all =
-      kInputBytes * choice.tile.block_k * choice.split * (1.0 * args.shape.m + args.shape.n);
+      kInputBytes * config.kernel.block_k * config.split_k * (1.0 * args.shape.m + args.shape.n);
   // What is behind the stages would come between the loads and their bytes.
-  return static_cast<int>(std::clamp(most_bytes / bytes_of_all, 1.0, 1.0 * choice.tile.stages));
+  return static_cast<int>(std::clamp(most_bytes / bytes_of_all, 1.0, 1.0 * config.kernel.stages));
 }
 
-int slice_k_blocks(const KernelArgs& args, const Choice& choice) {
-  return ceil_div(ceil_div(args.shape.k, kBlockK), choice.slices);
+int k_blocks_of_cluster(const KernelArgs& args, const GemmConfig& config) {
+  return ceil_div(ceil_div(args.shape.k, kBlockK), config.workspace_split_k);
 }
 
-std::int64_t sums_ld(GemmShape shape) {
+std::int64_t partials_ld(GemmShape shape) {
   constexpr std::int64_t kElems = 4;  // 16 bytes
   return ceil_div(std::int64_t{shape.n}, kElems) * kElems;
 }
 
-std::size_t workspace_bytes(const KernelArgs& args, const Choice& choice) {
-  if (choice.slices == 1) return 0;
-  return static_cast<std::size_t>(args.batch_count) * static_cast<std::size_t>(choice.slices) *
-         static_cast<std::size_t>(args.shape.m) * static_cast<std::size_t>(sums_ld(args.shape)) *
+std::size_t workspace_bytes(const KernelArgs& args, const GemmConfig& config) {
+  if (config.workspace_split_k == 1) return 0;
+  return static_cast<std::size_t>(args.batch_count) * static_cast<std::size_t>(config.workspace_split_k) *
+         static_cast<std::size_t>(args.shape.m) * static_cast<std::size_t>(partials_ld(args.shape)) *
          sizeof(float);
 }
 
@@ -126,57 +136,55 @@ bool can_store_by_tma(const Problem& problem) {
       .empty();
 }
 
-bool is_plain(const Problem& problem) {
+bool is_alpha_only(const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
   return can_store_by_tma(problem) && epilogue.output_type != DataType::Float32 &&
          problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
 
-bool is_for_kernel_of(const Tile& tile, const Problem& problem) {
+bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   const KernelArgs& args = problem.args;
-  const bool is_k_major = args.a.major == OperandMajor::K && args.b.major == OperandMajor::K;
+  if (kernel.majors != Majors::Any && args.b.major != OperandMajor::K) return false;
+  if (kernel.majors == Majors::KMajor && args.a.major != OperandMajor::K) return false;
   // Columns of tiles that begin in D may end beyond 2^31.
   const auto has_room = [&](int columns) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;
   };
-  if (is_skinny(tile)) {
+  if (kernel.schedule == Schedule::SmallM) {
     // A CTA for each tile and each of its parts.
-    const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, tile.block_m)} *
-                                   ceil_div(args.shape.n, tile.block_n) * args.batch_count * max_split(tile);
-    return has_room(stage_lines_n(tile)) && is_k_major && args.shape.m <= kMostSkinnyTiles * tile.block_m &&
+    const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, kernel.block_m)} *
+                                   ceil_div(args.shape.n, kernel.block_n) * args.batch_count *
+                                   max_split_k(kernel);
+    return has_room(stage_lines_n(kernel)) && args.shape.m <= kMostSmallMTiles * kernel.block_m &&
            most_ctas <= std::numeric_limits<int>::max();
   }
-  const std::optional<WideAndNarrow> tiles = two_widths_of(tile);
-  if (!tiles.has_value()) return !is_plain_only(tile) || (is_k_major && is_plain(problem));
-  const bool can_read_b = args.b.major == OperandMajor::K || takes_mn_major_b(tile);
-  const bool has_epilogue = has_general_epilogue(tile)
-                                ? can_store_by_tma(problem)
-                                : is_plain(problem) && args.epilogue.output_type == args.input_type;
-  return has_room(tiles->wide_n) && can_read_b && has_epilogue && args.batch_count == 1;
+  if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || is_alpha_only(problem);
+  const bool has_epilogue = kernel.epilogues == Epilogues::AlphaOnly
+                                ? is_alpha_only(problem) && args.epilogue.output_type == args.input_type
+                                : can_store_by_tma(problem);
+  return has_room(kernel.cluster_n * kernel.block_n) && has_epilogue && args.batch_count == 1;
 }
 
-bool is_for_any_beta(const Tile& tile) { return !is_plain_only(tile) && !two_widths_of(tile).has_value(); }
-
-std::string fault_of(const Problem& problem, const Choice& choice) {
+std::string fault_of(const Problem& problem, const GemmConfig& config) {
   const KernelArgs& args = problem.args;
-  const int block_k = choice.tile.block_k;
+  const int block_k = config.kernel.block_k;
   const int k_blocks = ceil_div(args.shape.k, block_k);
-  if (choice.split * choice.slices > k_blocks) {
+  if (config.split_k * config.workspace_split_k > k_blocks) {
     return "K has " + std::to_string(k_blocks) + " blocks of " + std::to_string(block_k) +
            ", fewer than CTAs that would share it";
   }
-  if (choice.slices == 1) return "";
+  if (config.workspace_split_k == 1) return "";
   // Of a D with so many elements, tiles alone keep the GPU busy.
   constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
   if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) {
-    return "D has more than 2^24 elements, too many for slices of K";
+    return "D has more than 2^24 elements, too many for a split-K through the workspace";
   }
-  if (const std::size_t bytes = workspace_bytes(args, choice); bytes > problem.workspace_limit_bytes) {
-    return "the sums of its slices take a workspace of " + std::to_string(bytes) +
-           " bytes, and the limit is " + std::to_string(problem.workspace_limit_bytes);
+  if (const std::size_t bytes = workspace_bytes(args, config); bytes > problem.workspace_limit_bytes) {
+    return "its partials take a workspace of " + std::to_string(bytes) + " bytes, and the limit is " +
+           std::to_string(problem.workspace_limit_bytes);
   }
   return "";
 }
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library

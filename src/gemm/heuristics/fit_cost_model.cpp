@@ -20,10 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "gemm/config_name.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library {
 namespace {
 
 constexpr const char* kDescription =
@@ -45,32 +46,32 @@ constexpr Coefficient kCoefficients[] = {
     {"cluster_us", &CostModel::cluster_us},
     {"block_us", &CostModel::block_us},
     {"mn_major_block_us", &CostModel::mn_major_block_us},
-    {"skinny_block_us", &CostModel::skinny_block_us},
+    {"small_m_block_us", &CostModel::small_m_block_us},
     {"sm_flops_per_us", &CostModel::sm_flops_per_us},
     {"byte_us", &CostModel::byte_us},
     {"slowness_64_columns", &CostModel::slowness_64_columns},
     {"slowness_one_consumer", &CostModel::slowness_one_consumer},
     {"slowness_small_tiles", &CostModel::slowness_small_tiles},
     {"sm_bytes_per_us", &CostModel::sm_bytes_per_us},
-    {"skinny_sm_bytes_per_us", &CostModel::skinny_sm_bytes_per_us},
+    {"small_m_sm_bytes_per_us", &CostModel::small_m_sm_bytes_per_us},
     {"sm_lines_per_us", &CostModel::sm_lines_per_us},
     {"l2_bytes_per_us", &CostModel::l2_bytes_per_us},
     {"memory_bytes_per_us", &CostModel::memory_bytes_per_us},
-    {"skinny_memory_bytes_per_us", &CostModel::skinny_memory_bytes_per_us},
+    {"small_m_memory_bytes_per_us", &CostModel::small_m_memory_bytes_per_us},
     {"store_elems_per_us", &CostModel::store_elems_per_us},
     {"reduce_us", &CostModel::reduce_us},
     {"mn_major_peer_us", &CostModel::mn_major_peer_us},
     {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
-    {"skinny_reduce_us", &CostModel::skinny_reduce_us},
-    {"slices_us", &CostModel::slices_us},
-    {"slices_bytes_per_us", &CostModel::slices_bytes_per_us},
+    {"small_m_reduce_us", &CostModel::small_m_reduce_us},
+    {"workspace_us", &CostModel::workspace_us},
+    {"workspace_bytes_per_us", &CostModel::workspace_bytes_per_us},
 };
 
 /// Times of configurations that take so many times as long as the best need not be right.
 constexpr double kWorthFitting = 1.6;
 
 struct Time {
-  Choice choice;
+  GemmConfig config;
   double us;
 };
 
@@ -86,14 +87,14 @@ std::string name_of(const Shape& shape) {
                      args.b.major == OperandMajor::MN ? ", B row" : "");
 }
 
-/// What an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM. Of the skinny kernel's
-/// small CTAs several share one, with 2 KiB or less beside their stages.
-int active_clusters_of_h200(const Choice& choice) {
+/// What an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM. Of the small
+/// CTAs for small M several share one, with 2 KiB or less beside their stages.
+int active_clusters_of_h200(const GemmConfig& config) {
   constexpr int kOfSize[] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
   constexpr int kSmBytes = 228 * 1024;
-  const int clusters = kOfSize[cluster_size(choice)];
-  if (!is_skinny(choice.tile)) return clusters;
-  return clusters * (kSmBytes / (choice.tile.stages * stage_bytes(choice.tile) + 2 * 1024));
+  const int clusters = kOfSize[cluster_size(config)];
+  if (config.kernel.schedule != Schedule::SmallM) return clusters;
+  return clusters * (kSmBytes / (config.kernel.stages * stage_bytes(config.kernel) + 2 * 1024));
 }
 
 /// A bf16 product of rows without a gap.
@@ -137,8 +138,8 @@ bool has_whole_tiles(const GemmShape& shape) {
 /// What files of `matmul tune best --csv` say about configurations that there still are, in burst mode. Throws
 /// std::runtime_error.
 std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
-  std::map<std::string, Choice> choices;
-  for (const Choice& choice : all_choices()) choices[name_of(choice)] = choice;
+  std::map<std::string, GemmConfig> configs;
+  for (const GemmConfig& config : all_configs()) configs[name_of(config)] = config;
   // By shape and layout, and by date.
   std::map<std::tuple<int, int, int, OperandMajor>, std::map<std::string, std::vector<Time>>> runs;
   for (const std::string& path : paths) {
@@ -166,9 +167,9 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         throw std::runtime_error(fmt::format("{}:{}: {} fields, and the header has {}", path, number,
                                              fields.size(), header.size()));
       }
-      const auto choice = choices.find(fields[config]);
+      const auto found = configs.find(fields[config]);
       if (fields[version] != "best" || fields[mode] != "burst" || fields[time].empty() ||
-          choice == choices.end()) {
+          found == configs.end()) {
         continue;
       }
       try {
@@ -176,9 +177,9 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         const GemmShape shape = {extent(0), extent(1), extent(2)};
         if (2e-9 * shape.m * shape.n * shape.k < least_gflop || (whole && !has_whole_tiles(shape))) continue;
         const OperandMajor b_major = fields[layout] == "row" ? OperandMajor::MN : OperandMajor::K;
-        if (!is_for_kernel_of(choice->second.tile, problem_of(shape, b_major))) continue;
+        if (!can_compute(found->second.kernel, problem_of(shape, b_major))) continue;
         runs[{shape.m, shape.n, shape.k, b_major}][fields[date]].push_back(
-            {choice->second, std::stod(fields[time])});
+            {found->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {
         throw std::runtime_error(fmt::format("{}:{}: an extent or the time is no number", path, number));
       }
@@ -196,7 +197,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
 
 double estimate_us(const Shape& shape, const Time& time, const CostModel& model) {
   static const ActiveClusters active_clusters = active_clusters_of_h200;
-  return estimate(shape.problem.args, time.choice, active_clusters, model).time_us;
+  return estimate(shape.problem.args, time.config, active_clusters, model).time_us;
 }
 
 const Time& best_of(const Shape& shape) {
@@ -269,7 +270,7 @@ void print_configurations(const std::vector<Shape>& shapes, const CostModel& mod
     const double best_us = best_of(shape).us;
     for (const Time& time : shape.times) {
       if (time.us >= kWorthFitting * best_us) continue;
-      auto& [sum, count] = sums_of_logs[name_of(time.choice)];
+      auto& [sum, count] = sums_of_logs[name_of(time.config)];
       sum += std::log(estimate_us(shape, time, model) / time.us);
       ++count;
     }
@@ -326,8 +327,8 @@ int run(int argc, char** argv) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const Time& best = best_of(shapes[i]);
     fmt::print("{}: {} {:.2f} us, estimated {:.2f}; best {} {:.2f} us, estimated {:.2f}\n",
-               name_of(shapes[i]), name_of(chosen[i]->choice), chosen[i]->us,
-               estimate_us(shapes[i], *chosen[i], model), name_of(best.choice), best.us,
+               name_of(shapes[i]), name_of(chosen[i]->config), chosen[i]->us,
+               estimate_us(shapes[i], *chosen[i], model), name_of(best.config), best.us,
                estimate_us(shapes[i], best, model));
   }
   if (most != 0 && today.choices > most) {
@@ -344,11 +345,11 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library
 
 int main(int argc, char** argv) {
   try {
-    return hopper_gemm::library::wgmma::run(argc, argv);
+    return hopper_gemm::library::run(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(std::cerr, "fit_cost_model: {}\n", error.what());
     return 2;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library {
 namespace {
 
 constexpr TunedProblem kTunedProblems[] = {
@@ -24,4 +24,4 @@ std::string_view tuned_config(const KernelArgs& args, const Device& device) {
   return found == std::end(kTunedProblems) ? std::string_view() : found->config;
 }
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library

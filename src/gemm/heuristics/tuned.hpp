@@ -3,9 +3,9 @@
 #include <span>
 #include <string_view>
 
-#include "gemm/host/backend.hpp"
+#include "gemm/problem.hpp"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library {
 
 /// A problem with K-major A, row-major D and one batch, and a configuration that was measured as fast for it.
 struct TunedProblem {
@@ -22,4 +22,4 @@ std::span<const TunedProblem> tuned_problems();
 /// GPUs with as many SMs.
 std::string_view tuned_config(const KernelArgs& args, const Device& device);
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library

@@ -3,45 +3,17 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gemm/host/kernel_args.hpp"
+#include "gemm/kernel_args.hpp"
+#include "gemm/problem.hpp"
 #include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm::library {
-
-/// The GPU that a plan is made for, and the CUDA context.
-struct Device {
-  int id;
-  int major;  ///< compute capability
-  int minor;
-  int sm_count;               ///< that the context may use
-  int max_shared_bytes;       ///< of a CTA
-  std::uint64_t context = 0;  ///< current_context_id(); 0: unknown
-
-  friend bool operator==(const Device&, const Device&) = default;
-};
-
-/// What the addresses of the operands will be multiples of, in bytes.
-struct Alignments {
-  int a;
-  int b;
-  int c;
-  int d;
-};
-
-/// What is to be prepared: `args` without addresses, which come with each launch. No extent is 0 but K may be.
-struct Problem {
-  KernelArgs args;
-  Alignments alignments;
-  bool programmatic_dependent_launch;
-  std::size_t workspace_limit_bytes;
-};
 
 /// A kernel with everything that does not depend on addresses. Immutable: several threads may launch it at a time.
 class PreparedGemm {
@@ -64,13 +36,15 @@ class PreparedGemm {
 
 /// A family of kernels. What tells them apart is what they need of GPU and operands.
 struct Backend {
-  std::string_view name;  ///< its configurations' names begin with it and an underscore: "wgmma", "mma"
+  std::string_view name;  ///< "wgmma", "mma_sync"
+  /// Its configurations' names begin with one of these and an underscore: "cooperative", "pingpong".
+  std::span<const std::string_view> families;
 
   /// Ok, or why this family cannot compute the problem: Unsupported.
   Status (*can_implement)(const Problem& problem, const Device& device);
 
-  /// Prepares the problem, which can_implement() accepts, by the configuration of that name, or if that is
-  /// empty by the one that should be fastest. InvalidArgument: there is no such configuration. Unsupported:
+  /// Prepares the problem, which can_implement() accepts, by the configuration of that name, or of a
+  /// family the one that should be fastest, or if the name is empty that of all. InvalidArgument: there is no such configuration. Unsupported:
   /// it is not for this problem.
   Status (*prepare)(const Problem& problem, const Device& device, const std::string& config,
                     std::unique_ptr<const PreparedGemm>* prepared);
@@ -87,7 +61,7 @@ struct Backend {
 const Backend& wgmma_backend();
 
 /// cp.async and mma.sync, from sm_80 on: anything.
-const Backend& mma_backend();
+const Backend& mma_sync_backend();
 
 /// All of them, the best first. The last computes everything.
 std::span<const Backend* const> all_backends();

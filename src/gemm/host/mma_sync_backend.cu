@@ -1,4 +1,4 @@
-// The host's half of the back end mma: what it takes, and which configuration it runs. The kernel is in mma_gemm.cuh.
+// The host's half of the back end mma_sync: what it takes, and which configuration it runs. The kernel is in gemm/kernel/mma_sync.cuh.
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include "gemm/instances/mma_sync_configs.hpp"
 
 namespace hopper_gemm::library {
-namespace mma {
+namespace mma_sync {
 namespace {
 
 /// A configuration, and products per time when all SMs are busy with it, relative to the best.
@@ -32,10 +32,10 @@ constexpr std::array kCandidates = {
 };
 static_assert(kCandidates.size() == kLargeConfigs.size() + kSmallConfigs.size());
 
-/// "mma_128x128x64_s3", "mma_64x64x32_s3_copy4": the latter copies 4 bytes at a time, others 16.
+/// "mma_sync_128x128x64_s3", "mma_sync_64x64x32_s3_copy4": the latter copies 4 bytes at a time, others 16.
 std::string name_of(const MmaConfig& config) {
   const TileConfig& tile = config.tile;
-  std::string name = "mma_" + std::to_string(tile.block_m) + "x" + std::to_string(tile.block_n) + "x" +
+  std::string name = "mma_sync_" + std::to_string(tile.block_m) + "x" + std::to_string(tile.block_n) + "x" +
                      std::to_string(tile.block_k) + "_s" + std::to_string(tile.stages);
   if (config.copy_elems < 8) name += "_copy" + std::to_string(config.copy_elems * 2);
   return name;
@@ -227,11 +227,12 @@ std::vector<std::string> ranked_configs(const Problem& problem, const Device& de
 }
 
 }  // namespace
-}  // namespace mma
+}  // namespace mma_sync
 
-const Backend& mma_backend() {
-  static constexpr Backend kBackend = {"mma", mma::can_implement, mma::prepare, mma::configs,
-                                       mma::ranked_configs};
+const Backend& mma_sync_backend() {
+  static constexpr std::array<std::string_view, 1> kFamilies = {"mma_sync"};
+  static constexpr Backend kBackend = {"mma_sync",        kFamilies,         mma_sync::can_implement,
+                                       mma_sync::prepare, mma_sync::configs, mma_sync::ranked_configs};
   return kBackend;
 }
 

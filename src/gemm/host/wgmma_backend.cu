@@ -1,4 +1,4 @@
-// The host's half of the wgmma back end: what it takes, and how it is launched. The kernel is in wgmma_gemm.cuh.
+// The host's half of the wgmma back end: what it takes, and how it is launched. Its kernels are in gemm/kernel/.
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,15 +21,17 @@
 #include "device/cluster_placement.hpp"
 #include "device/launch.hpp"
 #include "device/tensor_map.hpp"
+#include "gemm/config_name.hpp"
 #include "gemm/epilogue/reduce_partials.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
 #include "gemm/heuristics/tuned.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/mixed_n.hpp"
-#include "gemm/host/swap_ab.hpp"
+#include "gemm/host/small_m.hpp"
 #include "gemm/instances/cooperative_configs.hpp"
 #include "gemm/kernel/cooperative.cuh"
+#include "gemm/scheduler/mixed_n.hpp"
 
 namespace hopper_gemm::library {
 namespace wgmma {
@@ -57,50 +61,52 @@ Status can_implement(const Problem& problem, const Device& device) {
                                    fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
     if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
   }
-  // Of the wgmma kernel's smallest tile, and so the largest number; tiles are counted in 32 bits.
-  if (num_tiles(args.shape, 64, 64) * static_cast<double>(args.batch_count) * kMaxSplit >
+  // Of the smallest tile of all but kernels for small M, and so the largest number; tiles are counted in 32 bits.
+  if (num_tiles(args.shape, 64, 64) * static_cast<double>(args.batch_count) * kMaxSplitK >
       std::numeric_limits<std::int32_t>::max()) {
     return unsupported("wgmma: D has more tiles than a launch takes CTAs");
   }
   return check_tensor_map_support();
 }
 
-const Instance& instance_of(const Tile& tile) {
-  for (const std::span<const Instance> instances :
-       {std::span<const Instance>(kLargeInstances), std::span<const Instance>(kSmallInstances)}) {
-    for (const Instance& instance : instances) {
-      if (instance.tile == tile) return instance;
+/// Of a cooperative kernel of one tile N.
+const cooperative::Instance& instance_of(const KernelConfig& kernel) {
+  using Instances = std::span<const cooperative::Instance>;
+  for (const Instances instances :
+       {Instances(cooperative::kLargeInstances), Instances(cooperative::kSmallInstances)}) {
+    for (const cooperative::Instance& instance : instances) {
+      if (instance.config == kernel) return instance;
     }
   }
-  return *std::find_if(kPlainInstances.begin(), kPlainInstances.end(),
-                       [&](const Instance& instance) { return instance.tile == tile; });
+  return *std::find_if(cooperative::kAlphaOnlyInstances.begin(), cooperative::kAlphaOnlyInstances.end(),
+                       [&](const cooperative::Instance& instance) { return instance.config == kernel; });
 }
 
-/// Of a tile for which two_widths_of() has a value.
-const TwoWidthKernel& two_width_kernel(const Tile& tile) {
-  if (tile == kWideTile) return kWideKernel;
-  const auto* const found = std::find(kPingpongTiles.begin(), kPingpongTiles.end(), tile);
-  return kPingpongKernels[static_cast<std::size_t>(found - kPingpongTiles.begin())];
+/// Of a kernel with a mixed tile N.
+const MixedNKernel& mixed_n_kernel(const KernelConfig& kernel) {
+  if (kernel == kWideConfig) return kWideKernel;
+  const auto* const found = std::find(std::begin(kPingpongConfigs), std::end(kPingpongConfigs), kernel);
+  return kPingpongKernels[static_cast<std::size_t>(found - std::begin(kPingpongConfigs))];
 }
 
 /// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
 /// even one fits. Thread-safe.
-int active_clusters(const Device& device, const Choice& choice) {
+int active_clusters(const Device& device, const GemmConfig& config) {
   static std::mutex mutex;
-  // An emulated GPU may get other SMs. Slices are as many clusters, of the same size.
+  // An emulated GPU may get other SMs. K through the workspace has as many clusters, of the same size.
   static std::map<std::tuple<int, std::uint64_t, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const Tile& compiled = is_skinny(choice.tile) ? instance_tile(choice.tile) : choice.tile;
-  const std::tuple key(device.id, device.context, device.sm_count, name_of({compiled, choice.split}));
+  const bool is_small_m = config.kernel.schedule == Schedule::SmallM;
+  const KernelConfig kernel = is_small_m ? compiled(config.kernel) : config.kernel;
+  const std::tuple key(device.id, device.context, device.sm_count,
+                       name_of({.kernel = kernel, .split_k = config.split_k}));
   if (const auto entry = known.find(key); entry != known.end()) return entry->second;
   int clusters = 0;
   const auto ask = [&] {
-    if (two_widths_of(choice.tile).has_value()) {
-      return two_width_kernel(choice.tile).active_clusters(&clusters);
-    }
-    if (is_skinny(choice.tile)) return skinny_gemm_clusters(choice.tile, choice.split, &clusters);
-    const Instance& instance = instance_of(choice.tile);
-    return max_active_clusters(instance.plain, cluster_size(choice), num_threads(choice.tile),
+    if (kernel.narrow_n != 0) return mixed_n_kernel(kernel).active_clusters(&clusters);
+    if (is_small_m) return small_m_clusters(kernel, config.split_k, &clusters);
+    const cooperative::Instance& instance = instance_of(kernel);
+    return max_active_clusters(instance.alpha_only, cluster_size(config), num_threads(kernel),
                                instance.smem_bytes, &clusters);
   };
   const Status status = ask();
@@ -110,13 +116,13 @@ int active_clusters(const Device& device, const Choice& choice) {
 }
 
 ActiveClusters active_clusters_of(const Device& device) {
-  return [device](const Choice& choice) { return active_clusters(device, choice); };
+  return [device](const GemmConfig& config) { return active_clusters(device, config); };
 }
 
-/// How an operand is cut into boxes: K-major one of all rows that a CTA loads, MN-major spans by the slice of K.
+/// How an operand is cut into boxes: K-major one of all rows that a CTA loads, MN-major swizzle atoms by the slice of K.
 std::array<int, 3> box_of(const OperandArgs& operand, int block_lines, int sharers) {
   if (operand.major == OperandMajor::K) return {kBlockK, block_lines / sharers, 1};
-  return {kSpanLines, kBlockK / sharers, 1};
+  return {kAtomLines, kBlockK / sharers, 1};
 }
 
 /// TMA does not use the stride of a single matrix, but the map must hold one that it could take: that of matrices without
@@ -175,32 +181,32 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
                 operand.batch_stride, box_of(operand, block_lines, sharers), tensor_map);
 }
 
-class PreparedWgmma final : public PreparedGemm {
+class PreparedCooperative final : public PreparedGemm {
  public:
-  /// overlaps: the kernel may start before the one before it ends. config: what was chosen, which may be of a
+  /// overlaps: the kernel may start before the one before it ends. name: of what was chosen, which may be of a
   /// kernel that cannot compute the problem. rest: of the same problem, for launches whose beta is not 0; nullptr
-  /// where the tile is_for_any_beta().
-  PreparedWgmma(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
-                std::unique_ptr<const PreparedGemm> rest, std::string config, std::string reason)
-      : choice_(choice),
-        instance_(instance_of(choice_.tile)),
+  /// where the kernel has Epilogues::All.
+  PreparedCooperative(const Problem& problem, const Device& device, const GemmConfig& config, bool overlaps,
+                      std::unique_ptr<const PreparedGemm> rest, std::string name, std::string reason)
+      : config_(config),
+        instance_(instance_of(config_.kernel)),
         rest_(std::move(rest)),
-        config_(std::move(config)),
+        name_(std::move(name)),
         reason_(std::move(reason)),
         overlaps_(overlaps) {
     const KernelArgs& args = problem.args;
-    const Tile& tile = choice_.tile;
+    const KernelConfig& kernel = config_.kernel;
     const GemmShape shape = args.shape;
-    const int cluster_m = tile.block_m * tile.cluster_m;
-    const int cluster_n = tile.block_n * tile.cluster_n;
+    const int cluster_m = kernel.block_m * kernel.cluster_m;
+    const int cluster_n = kernel.block_n * kernel.cluster_n;
     const TileGrid grid = make_tile_grid(shape, cluster_m, cluster_n);
-    const int matrices = args.batch_count * choice_.slices;
+    const int matrices = args.batch_count * config_.workspace_split_k;
     const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(matrices);
-    const bool is_persistent = choice_.split == 1;
+    const bool is_persistent = config_.split_k == 1;
     const int workers =
-        is_persistent ? even_waves(tiles, active_clusters(device, choice_)) : static_cast<int>(tiles);
+        is_persistent ? even_waves(tiles, active_clusters(device, config_)) : static_cast<int>(tiles);
     const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
-    num_ctas_ = static_cast<unsigned>(workers) * static_cast<unsigned>(cluster_size(choice_));
+    num_ctas_ = static_cast<unsigned>(workers) * static_cast<unsigned>(cluster_size(config_));
 
     params_.shape = shape;
     params_.batch_count = matrices;
@@ -211,32 +217,32 @@ class PreparedWgmma final : public PreparedGemm {
     params_.a_is_batched = args.a.batch_stride != 0;
     params_.b_is_batched = args.b.batch_stride != 0;
     params_.is_fp16 = args.input_type == DataType::Float16;
-    params_.stores_by_tma = choice_.slices == 1 && can_store_by_tma(problem);
+    params_.stores_by_tma = config_.workspace_split_k == 1 && can_store_by_tma(problem);
     // The curve pays where a wave is followed by others, which find in L2 what it has left there.
-    params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
-    params_.split = choice_.split;
-    const int k_blocks = slice_k_blocks(args, choice_);
-    params_.k_blocks = k_blocks / choice_.split;
-    params_.longer_parts = k_blocks % choice_.split;
+    params_.order = has_one_tile ? cooperative::TileOrder::Columns : cooperative::TileOrder::Hilbert;
+    params_.split = config_.split_k;
+    const int k_blocks = k_blocks_of_cluster(args, config_);
+    params_.k_blocks = k_blocks / config_.split_k;
+    params_.longer_parts = k_blocks % config_.split_k;
     params_.used_stages =
-        has_one_tile ? std::min(tile.stages, ceil_div(k_blocks, choice_.split)) : tile.stages;
-    params_.a_lines = loaded_lines(args.a, shape.m, tile.block_m, tile.cluster_n);
-    params_.b_lines = loaded_lines(args.b, shape.n, tile.block_n, tile.cluster_m);
+        has_one_tile ? std::min(kernel.stages, ceil_div(k_blocks, config_.split_k)) : kernel.stages;
+    params_.a_lines = loaded_lines(args.a, shape.m, kernel.block_m, kernel.cluster_n);
+    params_.b_lines = loaded_lines(args.b, shape.n, kernel.block_n, kernel.cluster_m);
     // What is loaded of MN-major rows, stored or read at a time is aligned.
     constexpr int kVectorElems = 8;
     const bool may_end_with_m = args.a.major == OperandMajor::K || shape.m % kVectorElems == 0;
     const bool may_end_with_n = shape.n % kVectorElems == 0;
-    params_.last_m0 = may_end_with_m ? last_start(shape.m, tile.block_m) : kNoLastStart;
-    params_.last_n0 = may_end_with_n ? last_start(shape.n, tile.block_n) : kNoLastStart;
-    params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_stages(args, choice_) : 0;
+    params_.last_m0 = may_end_with_m ? last_start(shape.m, kernel.block_m) : kNoLastStart;
+    params_.last_n0 = may_end_with_n ? last_start(shape.n, kernel.block_n) : kNoLastStart;
+    params_.prefetched_k_blocks = overlaps_ && has_one_tile ? prefetched_stages(args, config_) : 0;
     params_.triggers_dependents = problem.programmatic_dependent_launch;
-    params_.k_slices = choice_.slices;
-    params_.slice_k_blocks = k_blocks;
-    workspace_bytes_ = wgmma::workspace_bytes(args, choice_);
-    is_plain_ = choice_.slices == 1 && is_plain(problem);
+    params_.workspace_split_k = config_.workspace_split_k;
+    params_.cluster_k_blocks = k_blocks;
+    workspace_bytes_ = library::workspace_bytes(args, config_);
+    is_alpha_only_ = config_.workspace_split_k == 1 && is_alpha_only(problem);
 
     std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
-    if (params_.order == TileOrder::Hilbert && cluster_size(tile) == 2 &&
+    if (params_.order == cooperative::TileOrder::Hilbert && cluster_size(kernel) == 2 &&
         workers <= ClusterPositions::kMaxClusters) {
       positions_ = positions_by_gpc(known_cluster_placement(), workers);
     }
@@ -244,11 +250,11 @@ class PreparedWgmma final : public PreparedGemm {
 
   /// What the constructor cannot say that it failed at.
   Status encode_tensor_maps(const KernelArgs& args) {
-    const Tile& tile = choice_.tile;
+    const KernelConfig& kernel = config_.kernel;
     const int m = args.shape.m;
     const int n = args.shape.n;
-    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, params_.a_lines, tile.cluster_n, &tensor_map_a_));
-    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, params_.b_lines, tile.cluster_m, &tensor_map_b_));
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, params_.a_lines, kernel.cluster_n, &tensor_map_a_));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, params_.b_lines, kernel.cluster_m, &tensor_map_b_));
     if (!params_.stores_by_tma) return {};
     const GemmEpilogue& epilogue = args.epilogue;
     const int box_n = kStoreBufferBytes / 16 / size_of(epilogue.output_type);
@@ -258,23 +264,24 @@ class PreparedWgmma final : public PreparedGemm {
 
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
     if (rest_ != nullptr && args.epilogue.beta != 0) return rest_->launch(args, workspace, stream);
-    if (choice_.slices == 1) return launch_kernel(args, args.epilogue, stream);
+    if (config_.workspace_split_k == 1) return launch_kernel(args, args.epilogue, stream);
     const GemmShape shape = args.shape;
-    GemmEpilogue sums;
-    sums.d = workspace;
-    sums.ldd = sums_ld(shape);
-    sums.d_batch_stride = shape.m * sums.ldd;
-    sums.output_type = DataType::Float32;
-    HG_RETURN_IF_ERROR(launch_kernel(args, sums, stream));
-    return launch_add_slices({.data = static_cast<const float*>(workspace),
-                              .leading_dimension = sums.ldd,
-                              .stride = sums.d_batch_stride,
-                              .count = choice_.slices},
-                             args.epilogue, shape, args.batch_count, params_.triggers_dependents, stream);
+    GemmEpilogue partials;
+    partials.d = workspace;
+    partials.ldd = partials_ld(shape);
+    partials.d_batch_stride = shape.m * partials.ldd;
+    partials.output_type = DataType::Float32;
+    HG_RETURN_IF_ERROR(launch_kernel(args, partials, stream));
+    return launch_reduce_partials({.data = static_cast<const float*>(workspace),
+                                   .leading_dimension = partials.ldd,
+                                   .stride = partials.d_batch_stride,
+                                   .count = config_.workspace_split_k},
+                                  args.epilogue, shape, args.batch_count, params_.triggers_dependents,
+                                  stream);
   }
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
-  const std::string& config() const override { return config_; }
+  const std::string& config() const override { return name_; }
   std::string explain() const override { return reason_; }
 
  private:
@@ -287,46 +294,47 @@ class PreparedWgmma final : public PreparedGemm {
     if (params_.stores_by_tma) {
       HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &tensor_map_d));
     }
-    Params params = params_;
+    cooperative::Params params = params_;
     params.epilogue = epilogue;
     if (epilogue.beta != 0) params.last_m0 = params.last_n0 = kNoLastStart;
 
     // Each attribute makes a launch take longer.
     std::array<cudaLaunchAttribute, 2> attributes{};
     unsigned num_attributes = 0;
-    if (cluster_size(choice_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(choice_));
+    if (cluster_size(config_) > 1) attributes[num_attributes++] = cluster_attribute(cluster_size(config_));
     if (overlaps_) attributes[num_attributes++] = programmatic_dependent_launch_attribute();
     cudaLaunchConfig_t config =
-        launch_config(dim3(num_ctas_), num_threads(choice_.tile), instance_.smem_bytes, attributes.data());
+        launch_config(dim3(num_ctas_), num_threads(config_.kernel), instance_.smem_bytes, attributes.data());
     config.numAttrs = num_attributes;
     config.stream = stream;
-    const Kernel kernel = is_plain_ && epilogue.beta == 0 ? instance_.plain : instance_.general;
+    const cooperative::Kernel kernel =
+        is_alpha_only_ && epilogue.beta == 0 ? instance_.alpha_only : instance_.general;
     HG_RETURN_IF_CUDA_ERROR(
         cudaLaunchKernelEx(&config, kernel, tensor_map_a, tensor_map_b, tensor_map_d, params, positions_));
     return {};
   }
 
-  Choice choice_;
-  const Instance& instance_;
+  GemmConfig config_;
+  const cooperative::Instance& instance_;
   std::unique_ptr<const PreparedGemm> rest_;
-  std::string config_;
+  std::string name_;
   std::string reason_;
   bool overlaps_;
   std::size_t workspace_bytes_;
   unsigned num_ctas_;
-  bool is_plain_;  // with beta 0
+  bool is_alpha_only_;  // with beta 0
   TensorMap tensor_map_a_{};
   TensorMap tensor_map_b_{};
-  TensorMap tensor_map_d_{};  // unused unless TMA stores D
-  Params params_{};           // where beta is 0
+  TensorMap tensor_map_d_{};      // unused unless TMA stores D
+  cooperative::Params params_{};  // where beta is 0
   ClusterPositions positions_{};
 };
 
-/// Of A or B for the skinny kernel, see launch_skinny_gemm(). lines: all of it; box_lines: of a stage.
-Status encode_stages(const char* name, const OperandArgs& operand, const KernelArgs& args, const Tile& tile,
-                     int lines, int box_lines, TensorMap* tensor_map) {
+/// Of A or B for a kernel for small M, see launch_small_m(). lines: all of it; box_lines: of a stage.
+Status encode_stages(const char* name, const OperandArgs& operand, const KernelArgs& args,
+                     const KernelConfig& kernel, int lines, int box_lines, TensorMap* tensor_map) {
   constexpr std::int64_t kBlockBytes = kBlockK * kInputBytes;
-  const bool is_whole = loads_whole_stages(tile, args.shape.k);
+  const bool is_whole = loads_whole_stages(kernel, args.shape.k);
   const std::int64_t block = is_whole ? kBlockK : args.shape.k;
   const std::int64_t batches = operand.batch_stride == 0 ? 1 : args.batch_count;
   const std::array<std::int64_t, 4> extents = {block, lines, args.shape.k / block, batches};
@@ -336,28 +344,29 @@ Status encode_stages(const char* name, const OperandArgs& operand, const KernelA
   const std::array<std::int64_t, 3> strides_bytes = {
       line_stride_bytes, kBlockBytes,
       batch_stride_bytes(batches, operand.batch_stride * kInputBytes, lines, line_stride_bytes)};
-  const std::array<int, 4> box = {kBlockK, box_lines, is_whole ? tile.block_k / kBlockK : 1, 1};
+  const std::array<int, 4> box = {kBlockK, box_lines, is_whole ? kernel.block_k / kBlockK : 1, 1};
   return encode(name, tensor_map_type(args.input_type), extents, strides_bytes, box, tensor_map);
 }
 
-/// The skinny kernel, where is_for_kernel_of() is true.
-class PreparedSkinny final : public PreparedGemm {
+/// A kernel for small M that can_compute() the problem.
+class PreparedSmallM final : public PreparedGemm {
  public:
-  PreparedSkinny(const Problem& problem, const Choice& choice, bool overlaps, std::string config,
+  PreparedSmallM(const Problem& problem, const GemmConfig& config, bool overlaps, std::string name,
                  std::string reason)
-      : choice_(choice),
-        config_(std::move(config)),
+      : config_(config),
+        name_(std::move(name)),
         reason_(std::move(reason)),
         overlaps_(overlaps),
         triggers_dependents_(problem.programmatic_dependent_launch),
-        is_plain_(is_plain(problem) && problem.args.epilogue.output_type == problem.args.input_type) {}
+        is_alpha_only_(is_alpha_only(problem) &&
+                       problem.args.epilogue.output_type == problem.args.input_type) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
-    const Tile& tile = choice_.tile;
+    const KernelConfig& kernel = config_.kernel;
     const int m = args.shape.m;
-    HG_RETURN_IF_ERROR(
-        encode_stages("A", args.a, args, tile, m, loaded_lines(args.a, m, tile.block_m, 1), &tensor_map_a_));
-    return encode_stages("B", args.b, args, tile, args.shape.n, tile.block_n, &tensor_map_b_);
+    HG_RETURN_IF_ERROR(encode_stages("A", args.a, args, kernel, m, loaded_lines(args.a, m, kernel.block_m, 1),
+                                     &tensor_map_a_));
+    return encode_stages("B", args.b, args, kernel, args.shape.n, kernel.block_n, &tensor_map_b_);
   }
 
   Status launch(const KernelArgs& args, void*, cudaStream_t stream) const override {
@@ -365,24 +374,24 @@ class PreparedSkinny final : public PreparedGemm {
     TensorMap tensor_map_b = tensor_map_b_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &tensor_map_a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &tensor_map_b));
-    return launch_skinny_gemm(choice_.tile, choice_.split, tensor_map_a, tensor_map_b, args,
-                              {.overlaps = overlaps_,
-                               .triggers_dependents = triggers_dependents_,
-                               .is_plain = is_plain_ && args.epilogue.beta == 0},
-                              stream);
+    return launch_small_m(config_.kernel, config_.split_k, tensor_map_a, tensor_map_b, args,
+                          {.overlaps = overlaps_,
+                           .triggers_dependents = triggers_dependents_,
+                           .is_alpha_only = is_alpha_only_ && args.epilogue.beta == 0},
+                          stream);
   }
 
   std::size_t workspace_bytes() const override { return 0; }
-  const std::string& config() const override { return config_; }
+  const std::string& config() const override { return name_; }
   std::string explain() const override { return reason_; }
 
  private:
-  Choice choice_;
-  std::string config_;
+  GemmConfig config_;
+  std::string name_;
   std::string reason_;
   bool overlaps_;
   bool triggers_dependents_;
-  bool is_plain_;  // with beta 0
+  bool is_alpha_only_;  // with beta 0
   TensorMap tensor_map_a_{};
   TensorMap tensor_map_b_{};
 };
@@ -395,28 +404,29 @@ bool has_aligned_bias(const GemmEpilogue& epilogue) {
           epilogue.bias_batch_stride % 2 == 0);
 }
 
-TwoWidthInputs inputs_of(const KernelArgs& args) { return {args.input_type, args.a.major, args.b.major}; }
+MixedNInputs inputs_of(const KernelArgs& args) { return {args.input_type, args.a.major, args.b.major}; }
 
-/// A kernel with tiles of two widths, where is_for_kernel_of() is true.
-class PreparedTwoWidths final : public PreparedGemm {
+/// A kernel with a mixed tile N that can_compute() the problem.
+class PreparedMixedN final : public PreparedGemm {
  public:
   /// rest: of the same problem, for launches whose beta is not 0.
-  PreparedTwoWidths(const Problem& problem, const Device& device, const Choice& choice,
-                    std::unique_ptr<const PreparedGemm> rest, std::string reason)
-      : kernel_(two_width_kernel(choice.tile)),
+  PreparedMixedN(const Problem& problem, const Device& device, const GemmConfig& config,
+                 std::unique_ptr<const PreparedGemm> rest, std::string reason)
+      : kernel_(mixed_n_kernel(config.kernel)),
         rest_(std::move(rest)),
-        config_(name_of(choice)),
+        name_(name_of(config)),
         reason_(std::move(reason)),
-        is_plain_(is_plain(problem) && problem.args.epilogue.output_type == problem.args.input_type),
-        columns_(split_columns(problem.args.shape, *two_widths_of(choice.tile),
-                               k_blocks_of_two_widths(choice.tile, problem.args.shape.k),
-                               std::min(active_clusters(device, choice), ClusterPositions::kMaxClusters))),
+        is_alpha_only_(is_alpha_only(problem) &&
+                       problem.args.epilogue.output_type == problem.args.input_type),
+        columns_(split_columns(problem.args.shape, wide_and_narrow(config.kernel),
+                               k_blocks_of(config.kernel, problem.args.shape.k),
+                               std::min(active_clusters(device, config), ClusterPositions::kMaxClusters))),
         positions_(positions_by_gpc(known_cluster_placement(), columns_.workers)) {}
 
   Status encode_tensor_maps(const KernelArgs& args) {
     const int m = args.shape.m;
     const int n = args.shape.n;
-    const TwoWidthBoxes& boxes = kernel_.boxes;
+    const MixedNBoxes& boxes = kernel_.boxes;
     HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, boxes.a_rows, 1, &maps_.a));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, boxes.b_rows, 1, &maps_.b));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, boxes.b_narrow_rows, 1, &maps_.b_narrow));
@@ -430,7 +440,7 @@ class PreparedTwoWidths final : public PreparedGemm {
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
     const GemmEpilogue& epilogue = args.epilogue;
     if (epilogue.beta != 0) return rest_->launch(args, workspace, stream);
-    TwoWidthMaps maps = maps_;
+    MixedNMaps maps = maps_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &maps.a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &maps.b_narrow));
@@ -438,7 +448,7 @@ class PreparedTwoWidths final : public PreparedGemm {
     const EpilogueParams params = {epilogue, args.shape, has_aligned_bias(epilogue)};
     return kernel_.launch(maps,
                           {.inputs = inputs_of(args),
-                           .epilogue_kind = is_plain_ ? EpilogueKind::Plain : EpilogueKind::General,
+                           .epilogue_kind = is_alpha_only_ ? EpilogueKind::AlphaOnly : EpilogueKind::General,
                            .epilogue = params,
                            .columns = columns_,
                            .positions = positions_},
@@ -446,61 +456,60 @@ class PreparedTwoWidths final : public PreparedGemm {
   }
 
   std::size_t workspace_bytes() const override { return 0; }
-  const std::string& config() const override { return config_; }
+  const std::string& config() const override { return name_; }
   std::string explain() const override { return reason_; }
 
  private:
-  const TwoWidthKernel& kernel_;
+  const MixedNKernel& kernel_;
   std::unique_ptr<const PreparedGemm> rest_;
-  std::string config_;
+  std::string name_;
   std::string reason_;
-  bool is_plain_;  // with beta 0
+  bool is_alpha_only_;  // with beta 0
   ColumnSplit columns_;
   ClusterPositions positions_;
-  TwoWidthMaps maps_{};
+  MixedNMaps maps_{};
 };
 
 std::string text_of(const Estimate& estimate) {
   char time[32];
   std::snprintf(time, sizeof time, "%.1f", estimate.time_us);
-  return name_of(estimate.choice) + ": " + time + " us, " + std::to_string(estimate.waves) +
+  return name_of(estimate.config) + ": " + time + " us, " + std::to_string(estimate.waves) +
          (estimate.waves == 1 ? " wave" : " waves");
 }
 
 std::vector<std::string> configs() {
   std::vector<std::string> names;
-  for (const Choice& choice : all_choices()) names.push_back(name_of(choice));
+  for (const GemmConfig& config : all_configs()) names.push_back(name_of(config));
   return names;
 }
 
-/// By the kernel that the choice's tile is of, where is_for_kernel_of() is true. rest, config: as PreparedWgmma and
-/// PreparedTwoWidths take them.
-Status prepare_choice(const Problem& problem, const Device& device, const Choice& choice, bool overlaps,
-                      std::unique_ptr<const PreparedGemm> rest, const std::string& config,
+/// By a configuration whose kernel can_compute() the problem. rest, name: as PreparedCooperative takes them.
+Status prepare_config(const Problem& problem, const Device& device, const GemmConfig& config, bool overlaps,
+                      std::unique_ptr<const PreparedGemm> rest, const std::string& name,
                       const std::string& reason, std::unique_ptr<const PreparedGemm>* prepared) {
   const auto finish = [&](auto made) {
     HG_RETURN_IF_ERROR(made->encode_tensor_maps(problem.args));
     *prepared = std::move(made);
     return Status();
   };
-  const Tile& tile = choice.tile;
-  if (two_widths_of(tile).has_value()) {
-    HG_RETURN_IF_ERROR(two_width_kernel(tile).load(inputs_of(problem.args)));
-    return finish(std::make_unique<PreparedTwoWidths>(problem, device, choice, std::move(rest), reason));
+  const KernelConfig& kernel = config.kernel;
+  if (kernel.narrow_n != 0) {
+    HG_RETURN_IF_ERROR(mixed_n_kernel(kernel).load(inputs_of(problem.args)));
+    return finish(std::make_unique<PreparedMixedN>(problem, device, config, std::move(rest), reason));
   }
-  if (is_skinny(tile)) {
-    HG_RETURN_IF_ERROR(load_skinny_gemm(tile));
-    return finish(std::make_unique<PreparedSkinny>(problem, choice, overlaps, config, reason));
+  if (kernel.schedule == Schedule::SmallM) {
+    HG_RETURN_IF_ERROR(load_small_m(kernel));
+    return finish(std::make_unique<PreparedSmallM>(problem, config, overlaps, name, reason));
   }
-  const Instance& instance = instance_of(tile);
-  for (const Kernel kernel : {instance.plain, instance.general}) {
-    if (kernel == nullptr) continue;
-    HG_RETURN_IF_ERROR(load_kernel(kernel));
-    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(kernel, instance.smem_bytes));
+  const cooperative::Instance& instance = instance_of(kernel);
+  for (const cooperative::Kernel function : {instance.alpha_only, instance.general}) {
+    if (function == nullptr) continue;
+    HG_RETURN_IF_ERROR(load_kernel(function));
+    HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(function, instance.smem_bytes));
   }
-  if (choice.slices > 1) HG_RETURN_IF_ERROR(load_add_slices());
-  return finish(
-      std::make_unique<PreparedWgmma>(problem, device, choice, overlaps, std::move(rest), config, reason));
+  if (config.workspace_split_k > 1) HG_RETURN_IF_ERROR(load_reduce_partials());
+  return finish(std::make_unique<PreparedCooperative>(problem, device, config, overlaps, std::move(rest),
+                                                      name, reason));
 }
 
 /// What PreparedGemm::explain() says of a choice. general: what runs where beta is not 0, or null if that is the same.
@@ -517,32 +526,43 @@ std::string explain(const Estimate& chosen, std::span<const Estimate> estimates,
   return reason;
 }
 
-Status prepare(const Problem& problem, const Device& device, const std::string& config,
+bool is_schedule(std::string_view name) {
+  return std::any_of(kSchedules.begin(), kSchedules.end(),
+                     [&](Schedule schedule) { return name_of(schedule) == name; });
+}
+
+Status prepare(const Problem& problem, const Device& device, const std::string& requested,
                std::unique_ptr<const PreparedGemm>* prepared) {
+  const bool has_name = !requested.empty() && !is_schedule(requested);
   const std::vector<Estimate> estimates = ranked(problem, active_clusters_of(device));
   const auto find = [&](std::string_view name) {
     return std::find_if(estimates.begin(), estimates.end(),
-                        [&](const Estimate& estimate) { return name_of(estimate.choice) == name; });
+                        [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
   };
-  // What kernels of fewer operations leave. Slices would need a workspace that the plan does not speak of.
+  // What kernels of fewer operations leave. Partials would need a workspace that the plan does not speak of.
   const auto is_general = [](const Estimate& estimate) {
-    return is_for_any_beta(estimate.choice.tile) && estimate.choice.slices == 1;
+    return estimate.config.kernel.epilogues == Epilogues::All && estimate.config.workspace_split_k == 1;
   };
   auto general = std::find_if(estimates.begin(), estimates.end(), is_general);
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
-  if (!config.empty()) {
-    const std::vector<Choice> choices = all_choices();
-    const auto asked = std::find_if(choices.begin(), choices.end(),
-                                    [&](const Choice& choice) { return name_of(choice) == config; });
-    if (asked == choices.end()) return invalid_argument("there is no configuration " + config);
+  if (is_schedule(requested)) {
+    chosen = std::find_if(estimates.begin(), estimates.end(), [&](const Estimate& estimate) {
+      return name_of(estimate.config.kernel.schedule) == requested;
+    });
+    if (chosen == estimates.end())
+      return unsupported("no kernel of the schedule " + requested + " computes it");
+    reason = "estimated to be the fastest of the schedule that was asked for";
+  } else if (!requested.empty()) {
+    const std::optional<GemmConfig> asked = find_config(requested);
+    if (!asked.has_value()) return invalid_argument("there is no configuration " + requested);
     const std::string fault = fault_of(problem, *asked);
-    if (!fault.empty()) return unsupported(config + ": " + fault);
+    if (!fault.empty()) return unsupported(requested + ": " + fault);
     if (active_clusters(device, *asked) == 0) {
-      return unsupported(config + ": the GPU runs no cluster of so many CTAs");
+      return unsupported(requested + ": the GPU runs no cluster of so many CTAs");
     }
-    const bool serves = is_for_kernel_of(asked->tile, problem);
-    chosen = serves ? find(config) : general;
+    const bool serves = can_compute(asked->kernel, problem);
+    chosen = serves ? find(requested) : general;
     reason =
         serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
   } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
@@ -557,13 +577,13 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                               std::unique_ptr<const PreparedGemm>* made) {
     const bool has_rest = rest != nullptr;
     const bool overlaps = problem.programmatic_dependent_launch && estimate.overlaps;
-    return prepare_choice(problem, device, estimate.choice, overlaps, std::move(rest), name,
+    return prepare_config(problem, device, estimate.config, overlaps, std::move(rest), name,
                           explain(estimate, estimates, has_rest ? &*general : nullptr, reason), made);
   };
   const auto prepare_with_rest = [&](const Estimate& estimate) {
-    const std::string name = config.empty() ? name_of(estimate.choice) : config;
+    const std::string name = has_name ? requested : name_of(estimate.config);
     std::unique_ptr<const PreparedGemm> rest;
-    if (!is_for_any_beta(estimate.choice.tile)) {
+    if (estimate.config.kernel.epilogues != Epilogues::All) {
       // The driver may refuse the tensor maps of one configuration and take those of the next.
       while (rest == nullptr) {
         const Status status = prepare_by(*general, name, nullptr, &rest);
@@ -578,11 +598,11 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   auto candidate = chosen;
   for (auto next = estimates.begin();; ++next) {
     const Status status = prepare_with_rest(*candidate);
-    if (status.code() != StatusCode::Unsupported || !config.empty()) return status;
+    if (status.code() != StatusCode::Unsupported || !requested.empty()) return status;
     if (next == chosen) ++next;
     if (next == estimates.end()) return status;
     if (candidate == chosen) {
-      reason = "chosen after " + name_of(chosen->choice) + " failed (" + status.message() + ")";
+      reason = "chosen after " + name_of(chosen->config) + " failed (" + status.message() + ")";
     }
     candidate = next;
   }
@@ -591,7 +611,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
   std::vector<std::string> names;
   for (const Estimate& estimate : ranked(problem, active_clusters_of(device))) {
-    names.push_back(name_of(estimate.choice));
+    names.push_back(name_of(estimate.config));
   }
   return names;
 }
@@ -600,8 +620,14 @@ std::vector<std::string> ranked_configs(const Problem& problem, const Device& de
 }  // namespace wgmma
 
 const Backend& wgmma_backend() {
-  static constexpr Backend kBackend = {"wgmma", wgmma::can_implement, wgmma::prepare, wgmma::configs,
-                                       wgmma::ranked_configs};
+  static constexpr auto kFamilies = [] {
+    std::array<std::string_view, kSchedules.size()> names{};
+    std::transform(kSchedules.begin(), kSchedules.end(), names.begin(),
+                   [](Schedule schedule) { return name_of(schedule); });
+    return names;
+  }();
+  static constexpr Backend kBackend = {"wgmma",        kFamilies,      wgmma::can_implement,
+                                       wgmma::prepare, wgmma::configs, wgmma::ranked_configs};
   return kBackend;
 }
 

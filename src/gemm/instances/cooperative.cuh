@@ -7,28 +7,28 @@
 #include "gemm/instances/cooperative_configs.hpp"
 #include "gemm/kernel/cooperative.cuh"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
-/// The kernels for a tile. This is what instantiates them.
-template <Tile kTile>
+/// The kernels of a configuration. This is what instantiates them.
+template <KernelConfig kKernel>
 constexpr Instance instance_of() {
-  using Plain = Config<kTile, EpilogueKind::Plain>;
-  constexpr std::size_t kSmemBytes = sizeof(SharedStorage<Plain>);
-  if constexpr (is_plain_only(kTile)) {
-    return {kTile, gemm_kernel<Plain>, nullptr, kSmemBytes};
+  using AlphaOnly = Config<kKernel, EpilogueKind::AlphaOnly>;
+  constexpr std::size_t kSmemBytes = sizeof(SharedStorage<AlphaOnly>);
+  if constexpr (kKernel.epilogues == Epilogues::AlphaOnly) {
+    return {kKernel, gemm_kernel<AlphaOnly>, nullptr, kSmemBytes};
   } else {
-    using General = Config<kTile, EpilogueKind::General>;
+    using General = Config<kKernel, EpilogueKind::General>;
     static_assert(sizeof(SharedStorage<General>) == kSmemBytes);
-    return {kTile, gemm_kernel<Plain>, gemm_kernel<General>, kSmemBytes};
+    return {kKernel, gemm_kernel<AlphaOnly>, gemm_kernel<General>, kSmemBytes};
   }
 }
 
-template <const auto& kTiles>
+template <const auto& kKernels>
 constexpr auto instances_of() {
   return []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-    return std::array{instance_of<kTiles[kIndex]>()...};
+    return std::array{instance_of<kKernels[kIndex]>()...};
   }
-  (std::make_index_sequence<kTiles.size()>{});
+  (std::make_index_sequence<kKernels.size()>{});
 }
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative

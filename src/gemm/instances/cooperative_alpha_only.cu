@@ -1,7 +1,7 @@
 #include "gemm/instances/cooperative.cuh"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
-const std::array<Instance, kPlainTiles.size()> kPlainInstances = instances_of<kPlainTiles>();
+const std::array<Instance, kAlphaOnlyKernels.size()> kAlphaOnlyInstances = instances_of<kAlphaOnlyKernels>();
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative

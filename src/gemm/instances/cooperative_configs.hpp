@@ -1,6 +1,6 @@
 #pragma once
 
-// The tiles that the wgmma kernel is compiled for, and what launches them.
+// What the cooperative kernel of one tile N is compiled for, and what launches it.
 
 #include <cuda_runtime_api.h>
 
@@ -11,65 +11,67 @@
 #include "device/tensor_map_type.hpp"
 #include "gemm/config.hpp"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
 struct Params;
 
 using Kernel = void (*)(TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
 
-/// A tile's compiled kernels.
+/// A configuration's compiled kernels.
 struct Instance {
-  Tile tile;
-  Kernel plain;
-  Kernel general;          ///< nullptr where is_plain_only()
+  KernelConfig config;
+  Kernel alpha_only;
+  Kernel general;          ///< nullptr where Epilogues::AlphaOnly is all
   std::size_t smem_bytes;  ///< of both
 };
 
+/// cluster_m, cluster_n: CTAs above each other and side by side that share loads.
+constexpr KernelConfig config(int consumers, int block_m, int block_n, int stages, int cluster_m = 1,
+                              int cluster_n = 1) {
+  return {.schedule = Schedule::Cooperative,
+          .consumers = consumers,
+          .block_m = block_m,
+          .block_n = block_n,
+          .stages = stages,
+          .cluster_m = cluster_m,
+          .cluster_n = cluster_n};
+}
+
+/// The same of columns that are no whole swizzle atoms, as an MN-major B and the general epilogue need them.
+constexpr KernelConfig alpha_only_config(int consumers, int block_m, int block_n, int stages, int cluster_m,
+                                         int cluster_n) {
+  KernelConfig kernel = config(consumers, block_m, block_n, stages, cluster_m, cluster_n);
+  kernel.epilogues = Epilogues::AlphaOnly;
+  kernel.majors = Majors::KMajor;
+  return kernel;
+}
+
 // Of two consumer warpgroups, whose tiles do the most products per byte, and of one, for few rows. As many stages as
 // fit. In parts that are compiled apart.
-inline constexpr std::array kLargeTiles = {
-    Tile{.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 256, .block_n = 128, .stages = 4, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 256, .block_n = 128, .stages = 4, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 192, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 192, .stages = 4, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
+inline constexpr std::array kLargeKernels = {
+    config(2, 128, 256, 4, 2, 1), config(2, 256, 128, 4, 1, 2), config(2, 128, 256, 4),
+    config(2, 256, 128, 4),       config(2, 128, 192, 4, 2, 1), config(2, 128, 192, 4),
 };
-inline constexpr std::array kSmallTiles = {
-    Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 64, .stages = 8, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 64, .stages = 8, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 64, .stages = 8, .cluster_m = 2, .cluster_n = 2, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 1, .cluster_n = 2, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 128, .stages = 6, .cluster_m = 2, .cluster_n = 2, .consumers = 2},
-    Tile{.block_m = 64, .block_n = 256, .stages = 5, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 256, .stages = 5, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 192, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 128, .stages = 8, .cluster_m = 2, .cluster_n = 2, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 2, .cluster_n = 2, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 64, .stages = 12, .cluster_m = 1, .cluster_n = 2, .consumers = 1},
+inline constexpr std::array kSmallKernels = {
+    config(2, 128, 128, 6, 2, 1), config(2, 128, 128, 6),      config(2, 128, 64, 8),
+    config(2, 128, 64, 8, 1, 2),  config(2, 128, 64, 8, 2, 2), config(2, 128, 128, 6, 1, 2),
+    config(2, 128, 128, 6, 2, 2), config(1, 64, 256, 5),       config(1, 64, 256, 5, 1, 2),
+    config(1, 64, 192, 6),        config(1, 64, 128, 8),       config(1, 64, 128, 8, 2, 1),
+    config(1, 64, 128, 8, 1, 2),  config(1, 64, 128, 8, 2, 2), config(1, 64, 64, 12),
+    config(1, 64, 64, 12, 2, 2),  config(1, 64, 64, 12, 1, 2),
 };
 
 // Of widths between those, where tiles of them leave SMs without work. With the stages that were measured.
-inline constexpr std::array kPlainTiles = {
-    Tile{.block_m = 128, .block_n = 208, .stages = 4, .cluster_m = 2, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 144, .stages = 5, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 112, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 96, .stages = 6, .cluster_m = 1, .cluster_n = 1, .consumers = 2},
-    Tile{.block_m = 128, .block_n = 80, .stages = 7, .cluster_m = 2, .cluster_n = 2, .consumers = 2},
-    Tile{.block_m = 64, .block_n = 176, .stages = 7, .cluster_m = 2, .cluster_n = 2, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 160, .stages = 7, .cluster_m = 1, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 96, .stages = 10, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
-    Tile{.block_m = 64, .block_n = 80, .stages = 10, .cluster_m = 2, .cluster_n = 1, .consumers = 1},
+inline constexpr std::array kAlphaOnlyKernels = {
+    alpha_only_config(2, 128, 208, 4, 2, 1), alpha_only_config(2, 128, 144, 5, 1, 1),
+    alpha_only_config(2, 128, 112, 6, 1, 1), alpha_only_config(2, 128, 96, 6, 1, 1),
+    alpha_only_config(2, 128, 80, 7, 2, 2),  alpha_only_config(1, 64, 176, 7, 2, 2),
+    alpha_only_config(1, 64, 160, 7, 1, 1),  alpha_only_config(1, 64, 96, 10, 2, 1),
+    alpha_only_config(1, 64, 80, 10, 2, 1),
 };
 
-extern const std::array<Instance, kLargeTiles.size()> kLargeInstances;
-extern const std::array<Instance, kSmallTiles.size()> kSmallInstances;
-extern const std::array<Instance, kPlainTiles.size()> kPlainInstances;
+extern const std::array<Instance, kLargeKernels.size()> kLargeInstances;
+extern const std::array<Instance, kSmallKernels.size()> kSmallInstances;
+extern const std::array<Instance, kAlphaOnlyKernels.size()> kAlphaOnlyInstances;
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative

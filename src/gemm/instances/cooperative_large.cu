@@ -1,7 +1,7 @@
 #include "gemm/instances/cooperative.cuh"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
-const std::array<Instance, kLargeTiles.size()> kLargeInstances = instances_of<kLargeTiles>();
+const std::array<Instance, kLargeKernels.size()> kLargeInstances = instances_of<kLargeKernels>();
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative

@@ -1,7 +1,7 @@
 #include "gemm/instances/cooperative.cuh"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
-const std::array<Instance, kSmallTiles.size()> kSmallInstances = instances_of<kSmallTiles>();
+const std::array<Instance, kSmallKernels.size()> kSmallInstances = instances_of<kSmallKernels>();
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative

@@ -3,25 +3,46 @@
 #include "gemm/config.hpp"
 #include "hopper_gemm/host_device.hpp"
 
-// What kernels with tiles of two widths are compiled for, on the GPU and on the host.
+// What kernels with a mixed tile N are compiled for, on the GPU and on the host.
 
 namespace hopper_gemm::library {
 
-/// The wide kernel's larger tile: the least bytes for a product. Its stages leave no room for what it stores,
-/// which goes through one of them.
-inline constexpr wgmma::Tile kWideTile = {
-    .block_m = 256, .block_n = 192, .stages = 4, .cluster_m = 1, .cluster_n = 2, .consumers = 2};
-/// At either end of a tile the wide kernel's upper half multiplies so many K blocks, then its lower half, so
-/// that one is stored under the other's products.
-inline constexpr int kWideEndKBlocks = 2;
-/// Columns of the narrow tiles, which wider ones share a kernel with.
-inline constexpr int kNarrowN = 128;
-/// Lines of an MN-major operand that come at a time: 128 bytes of its rows, one span of the swizzle.
-inline constexpr int kSpanLines = 64;
+/// The cooperative kernel's: the least bytes for a product. Its stages leave no room for what it stores, which goes
+/// through one of them.
+inline constexpr KernelConfig kWideConfig = {.schedule = Schedule::Cooperative,
+                                             .consumers = 2,
+                                             .block_m = 256,
+                                             .block_n = 192,
+                                             .stages = 4,
+                                             .cluster_n = 2,
+                                             .narrow_n = 128,
+                                             .epilogues = Epilogues::AlphaOnly};
 
-/// Whether B may be MN-major: its columns then come in spans.
-HG_HOST_DEVICE constexpr bool takes_mn_major_b(const wgmma::Tile& wide) {
-  return wide.block_n % kSpanLines == 0 && kNarrowN % kSpanLines == 0;
+/// At either end of a tile that kernel's upper half multiplies so many K blocks, then its lower half, so that one is
+/// stored under the other's products.
+inline constexpr int kWideEndKBlocks = 2;
+
+constexpr KernelConfig pingpong_config(int block_n, Epilogues epilogues, Majors majors) {
+  return {.schedule = Schedule::Pingpong,
+          .consumers = 2,
+          .block_m = 128,
+          .block_n = block_n,
+          .stages = 5,
+          .cluster_n = 2,
+          .narrow_n = 128,
+          .epilogues = epilogues,
+          .majors = majors};
 }
+
+/// The pingpong kernel's. Of several widths the one whose waves are fullest. The accumulators of 192 columns leave no
+/// registers for more than alpha · A·B, and other columns are no whole swizzle atoms.
+inline constexpr KernelConfig kPingpongConfigs[] = {
+    pingpong_config(192, Epilogues::AlphaOnly, Majors::Any),
+    pingpong_config(176, Epilogues::WithoutC, Majors::KMajorB),
+    pingpong_config(144, Epilogues::WithoutC, Majors::KMajorB),
+};
+
+/// Lines of an MN-major operand that come at a time: 128 bytes of its rows, one swizzle atom.
+inline constexpr int kAtomLines = 64;
 
 }  // namespace hopper_gemm::library

@@ -9,7 +9,7 @@
 
 #include "gemm/kernel/mma_sync.cuh"
 
-namespace hopper_gemm::library::mma {
+namespace hopper_gemm::library::mma_sync {
 
 /// Of one configuration and type: by whether A is MN-major, twice, plus whether B is.
 using LayoutInstances = std::array<KernelInstance, 4>;
@@ -65,4 +65,4 @@ constexpr auto instance_table() {
   return instance_table_of<kConfigs, T>(std::make_index_sequence<kConfigs.size()>());
 }
 
-}  // namespace hopper_gemm::library::mma
+}  // namespace hopper_gemm::library::mma_sync

@@ -1,19 +1,19 @@
-// The library's general kernel for sm_90: version 12 of the Hopper ladder, of which it keeps pipeline, roles
-// and stores, for every operation that the library has. Others do better where a problem is plain
-// (wide_gemm.cuh, pingpong_gemm.cuh) or has few rows (skinny_gemm.cuh).
+// The library's cooperative kernel of one tile N: version 12 of the Hopper ladder, of which it keeps pipeline, roles and
+// stores, for every operation that the library has. Others do better where a problem needs alpha alone or has a long K
+// (cooperative_mixed_n.cuh, pingpong.cuh), or has a small M (small_m.cuh).
 //
-// A tile is compiled twice, for plain and for general epilogues. Types, layouts, batches and the number of
-// CTAs that share a tile's K are known when it runs: a branch that all threads take alike, outside of the
-// loop over K, selects one of the loops, of which there is one for each type and layout. Tiles that is_plain_only() are
-// compiled once, for plain epilogues and K-major operands.
+// A configuration is compiled twice, for EpilogueKind::AlphaOnly and General. Types, layouts, batches and split-K are
+// known when it runs: a branch that all threads take alike, outside of the loop over K, selects one of the loops, of
+// which there is one for each type and layout. Configurations of Epilogues::AlphaOnly are compiled once, for K-major
+// operands.
 //
 // Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
 // without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
 //
-// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their
-// sums (sums_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes
-// first. Where a cluster is too few as well, K is cut in slices, whose sums are matrices of their own:
-// add_slices.cu makes D of them.
+// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their partials
+// (split_k_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes first. Where a
+// cluster is too few as well, several do, whose partials are matrices in the workspace: reduce_partials.cu makes D of
+// them.
 
 #pragma once
 
@@ -44,10 +44,10 @@
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
 #include "gemm/epilogue/split_k_exchange.cuh"
-#include "gemm/host/kernel_args.hpp"
+#include "gemm/kernel_args.hpp"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
-namespace hopper_gemm::library::wgmma {
+namespace hopper_gemm::library::cooperative {
 
 enum class TileOrder { Columns, Hilbert };
 
@@ -70,13 +70,13 @@ struct Params {
   bool is_fp16;
   bool stores_by_tma;
   TileOrder order;
-  int split;           ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
-  int k_blocks;        ///< of 64, of each of these
-  int longer_parts;    ///< how many of these have one more
-  int k_slices;        ///< a matrix of sums each, which are batches to batch_count and num_tiles
-  int slice_k_blocks;  ///< from the start of one K slice to that of the next
-  int used_stages;     ///< the others need no barriers
-  int a_lines;         ///< of a stage that TMA brings, loaded_lines()
+  int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
+  int k_blocks;      ///< of 64, of each of these
+  int longer_parts;  ///< how many of these have one more
+  int workspace_split_k;  ///< clusters that share a tile's K, a matrix of partials each; batches to batch_count and num_tiles
+  int cluster_k_blocks;  ///< from where one of these clusters begins to where the next does
+  int used_stages;       ///< the others need no barriers
+  int a_lines;           ///< of a stage that TMA brings, loaded_lines()
   int b_lines;
   /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
   int prefetched_k_blocks;
@@ -84,37 +84,37 @@ struct Params {
   GemmEpilogue epilogue;
 };
 
-template <Tile kTile, EpilogueKind kEpilogueKind>
+template <KernelConfig kKernel, EpilogueKind kEpilogueKind>
 struct Config {
-  static_assert(fault_of(kTile) == nullptr);
-  static constexpr bool kIsPlain = kEpilogueKind == EpilogueKind::Plain;
-  static_assert(kIsPlain || !is_plain_only(kTile));
-  static constexpr bool kIsKMajor = is_plain_only(kTile);
-  static constexpr int BLOCK_M = kTile.block_m;
-  static constexpr int BLOCK_N = kTile.block_n;
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
+  static_assert(fault_of(kKernel) == nullptr);
+  static constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
+  static_assert(kIsAlphaOnly || kKernel.epilogues == Epilogues::All);
+  static constexpr bool kIsKMajor = kKernel.majors == Majors::KMajor;
+  static constexpr int BLOCK_M = kKernel.block_m;
+  static constexpr int BLOCK_N = kKernel.block_n;
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one swizzle atom
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  static constexpr int kNumStages = kTile.stages;
-  static constexpr int kClusterM = kTile.cluster_m;
-  static constexpr int kClusterN = kTile.cluster_n;
-  static constexpr int kClusterSize = cluster_size(kTile);
-  static constexpr bool kCanSplit = can_split(kTile);
-  static constexpr int kNumConsumers = kTile.consumers;
+  static constexpr int kNumStages = kKernel.stages;
+  static constexpr int kClusterM = kKernel.cluster_m;
+  static constexpr int kClusterN = kKernel.cluster_n;
+  static constexpr int kClusterSize = cluster_size(kKernel);
+  static constexpr bool kCanSplit = can_split_k(kKernel);
+  static constexpr int kNumConsumers = kKernel.consumers;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
-  static constexpr int kNumThreads = num_threads(kTile);
+  static constexpr int kNumThreads = num_threads(kKernel);
   static constexpr int kConsumerBlocks =
       BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
   static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
   static constexpr int kStoreN = 64;      // columns of a 16-bit D that a store buffer holds
   static constexpr int kRowBytes = 128;
-  static constexpr int kSpanElems = 64;  // of an MN-major tile's rows
+  static constexpr int kAtomElems = 64;  // of an MN-major tile's rows
   static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
   static constexpr int kStageBytesB = BLOCK_N * kRowBytes;
-  // An m64 block of A: 64 rows if K-major, and if MN-major a span of 64 columns by 64 rows.
+  // An m64 block of A: 64 rows if K-major, and if MN-major an atom of 64 columns by 64 rows.
   static constexpr int kBlockBytesA = kWgmmaM * kRowBytes;
-  static constexpr int kSpanBytes = BLOCK_K * kRowBytes;
+  static constexpr int kAtomBytes = BLOCK_K * kRowBytes;
   // With one consumer warpgroup, the launch leaves each thread as many registers as it can use.
   static constexpr bool kMovesRegisters = kNumConsumers > 1;
   static constexpr int kProducerRegisters = 40;
@@ -142,13 +142,13 @@ struct alignas(1024) SharedStorage {
   unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
   typename Config::Pipeline pipeline;
   typename Config::TileQueue tile_queue;
-  SumsExchange exchange;
+  SplitKExchange exchange;
 
   /// Where the sums of the CTA's peers come to, once it has multiplied.
   __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(a); }
   // No CTA adds up more than its share of the pieces, rounded up.
   static_assert(!Config::kCanSplit ||
-                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplit * kSumsPieceBytes <=
+                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplitK * kSumsPieceBytes <=
                     Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
@@ -189,7 +189,7 @@ template <int kLines, int kSharers>
 __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMap* tensor_map,
                                              OperandMajor major, int line0, int k, int batch, int slice,
                                              cuda::std::uint16_t sharers, ptx::SmemAddr bar) {
-  constexpr int kSpan = 64;
+  constexpr int kAtom = 64;
   constexpr int kRowBytes = 128;
   const auto load = [&](int first_row, int column, int row) {
     const ptx::SmemAddr destination = stage + static_cast<cuda::std::uint32_t>(first_row * kRowBytes);
@@ -200,14 +200,14 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
     }
   };
   const bool is_k_major = major == OperandMajor::K;
-  const int first = slice * (is_k_major ? kLines / kSharers : kSpan / kSharers);
+  const int first = slice * (is_k_major ? kLines / kSharers : kAtom / kSharers);
   const int line = is_k_major ? line0 + first : line0;
   const int along_k = is_k_major ? k : k + first;
   load(first, is_k_major ? along_k : line, is_k_major ? line : along_k);
   if (!is_k_major) {
 #pragma unroll
-    for (int span = 1; span < kLines / kSpan; ++span) {
-      load(span * kSpan + first, line0 + span * kSpan, along_k);
+    for (int atom = 1; atom < kLines / kAtom; ++atom) {
+      load(atom * kAtom + first, line0 + atom * kAtom, along_k);
     }
   }
 }
@@ -256,7 +256,7 @@ __device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks]
   const auto first_desc = [](Major major, const unsigned char* tile) {
     const cuda::std::uint32_t address = smem_addr(tile).value;
     return major == Major::K ? make_k_major_b128_desc(address)
-                             : make_mn_major_b128_desc(address, Config::kSpanBytes);
+                             : make_mn_major_b128_desc(address, Config::kAtomBytes);
   };
   constexpr auto kStepBytes = [](Major major) {
     return static_cast<cuda::std::uint32_t>(Config::kWgmmaK *
@@ -554,7 +554,7 @@ template <typename Config>
 __device__ __forceinline__ void reduce_and_store(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
     StoreQueue& stores, const Params& params, CtaTile<Config> tile, int split_rank, int thread) {
-  constexpr int kColumns = Config::kIsPlain ? Config::kStoreN : kPieceN;
+  constexpr int kColumns = Config::kIsAlphaOnly ? Config::kStoreN : kPieceN;
   constexpr int kGroups = kColumns / 8;
   constexpr int kWarpRows = 16;
   constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
@@ -596,7 +596,7 @@ __device__ __forceinline__ void reduce_and_store(
     const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + column};
     const FragmentPosition position = position_of_lane(corner, lane);
     EpilogueInputs<kGroups> inputs;
-    if constexpr (!Config::kIsPlain) {
+    if constexpr (!Config::kIsAlphaOnly) {
       inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
     }
     smem.exchange.await_sums();
@@ -609,7 +609,7 @@ __device__ __forceinline__ void reduce_and_store(
         add_sums<kColumns>(values, place_of(piece, source));
       }
     }
-    if constexpr (Config::kIsPlain) {
+    if constexpr (Config::kIsAlphaOnly) {
       store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
     } else {
       scale_and_add(values, params.epilogue, inputs);
@@ -630,7 +630,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int thread = static_cast<int>(threadIdx.x);
   const int split = Config::kCanSplit ? params.split : 1;
   // Their sums are fp32, which is not plain.
-  constexpr bool kCanSliceK = Config::kCanSplit && !Config::kIsPlain;
+  constexpr bool kCanUseWorkspace = Config::kCanSplit && !Config::kIsAlphaOnly;
 
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
   const bool has_one_tile = params.num_tiles <= nclusterid_x();
@@ -706,11 +706,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
             tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
         queue_state.advance();
         int batch = tile.batch;
-        int first_of_k_slice = 0;
-        if constexpr (kCanSliceK) {
-          if (params.k_slices > 1) {
-            batch = tile.batch / params.k_slices;
-            first_of_k_slice = tile.batch % params.k_slices * params.slice_k_blocks;
+        int first_of_cluster = 0;
+        if constexpr (kCanUseWorkspace) {
+          if (params.workspace_split_k > 1) {
+            batch = tile.batch / params.workspace_split_k;
+            first_of_cluster = tile.batch % params.workspace_split_k * params.cluster_k_blocks;
           }
         }
         const int batch_a = params.a_is_batched ? batch : 0;
@@ -720,7 +720,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           if (is_leader) {
             const SmemAddr bar =
                 smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
-            const int k = (first_of_k_slice + first_k_block + k_block) * Config::BLOCK_K;
+            const int k = (first_of_cluster + first_k_block + k_block) * Config::BLOCK_K;
             load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
                                                              Config::a_major(params), tile.m0, k, batch_a,
                                                              rank_n, sharers_of_a, bar);
@@ -760,7 +760,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const FragmentCorner corner = {
           tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
           tile.n0};
-      if constexpr (!Config::kIsPlain) {
+      if constexpr (!Config::kIsAlphaOnly) {
         if (params.epilogue.beta != 0 && split == 1) prefetch_c<Config>(params, corner, lane);
         if (params.epilogue.bias_kind == Bias::PerColumn) prefetch_bias<Config>(params, corner, lane);
       }
@@ -777,7 +777,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           continue;
         }
       }
-      if constexpr (Config::kIsPlain) {
+      if constexpr (Config::kIsAlphaOnly) {
         store_plain<Config>(accum, stores, params.epilogue, corner, lane);
       } else if (is_whole(params, tile)) {
         store_whole<Config>(accum, stores, params, corner, lane);
@@ -789,4 +789,4 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   }
 }
 
-}  // namespace hopper_gemm::library::wgmma
+}  // namespace hopper_gemm::library::cooperative

@@ -1,5 +1,5 @@
-// The library's kernel for large products on sm_90: version 18 of the Hopper ladder, with its tiles of two
-// widths, the stores of one half of a tile under the products of the other, and the fourth stage that there
+// The library's kernel for large products on sm_90: version 18 of the Hopper ladder, with its mixed tile
+// N, the stores of one half of a tile under the products of the other, and the fourth stage that there
 // is room for when they go through what the last K block has left of A. That takes all registers and all
 // shared memory, so that it computes what most products are and no more: D = alpha · A·B of one 16-bit
 // type, rows of D of whole 16-byte chunks. Its clusters end without a barrier.
@@ -26,9 +26,9 @@
 #include "device/wave_pace.cuh"
 #include "gemm/kernel/mixed_n.cuh"
 
-namespace hopper_gemm::library::wide {
+namespace hopper_gemm::library::cooperative_mixed_n {
 
-struct Config : TwoWidthConfig<kWideTile> {
+struct Config : MixedNConfig<kWideConfig> {
   static constexpr int kEndKBlocks = kWideEndKBlocks;
   static_assert(kEndKBlocks < kNumStages, "one more is what the tile before is stored through");
   static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
@@ -42,7 +42,7 @@ struct Config : TwoWidthConfig<kWideTile> {
 };
 
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or spans of 64 of their lines, see Operands; 128B swizzle
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   Config::Pipeline pipeline;
@@ -229,14 +229,14 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands>& self,
   pending = {row + Config::kWgmmaM, first_column, kBlockN, stage};
 }
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms, see MixedNBoxes.
 template <typename Operands>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_b_narrow,
                 const __grid_constant__ TensorMap tensor_map_d,
-                const __grid_constant__ TwoWidthParams<Config> params,
+                const __grid_constant__ MixedNParams<Config> params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
@@ -329,4 +329,4 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   }
 }
 
-}  // namespace hopper_gemm::library::wide
+}  // namespace hopper_gemm::library::cooperative_mixed_n

@@ -15,26 +15,27 @@
 #include "gemm/instances/mixed_n_configs.hpp"
 #include "hopper_gemm/host_device.hpp"
 
-// What the kernels with tiles of two widths share on the GPU.
+// What the kernels with a mixed tile N share on the GPU.
 
 namespace hopper_gemm::library {
 
 /// What their configurations have in common. kWide: the tile of a CTA, a wide one.
-template <wgmma::Tile kWide>
-struct TwoWidthConfig {
-  static constexpr wgmma::Tile kTile = kWide;
-  static_assert(kTile.cluster_m == 1 && kTile.cluster_n == 2 && kTile.consumers == 2);
-  static constexpr int BLOCK_M = kTile.block_m;
-  static constexpr int WIDE_N = kTile.block_n;
-  static constexpr int NARROW_N = kNarrowN;
+template <KernelConfig kWide>
+struct MixedNConfig {
+  static constexpr KernelConfig kKernel = kWide;
+  static_assert(kKernel.narrow_n != 0 && kKernel.cluster_m == 1 && kKernel.cluster_n == 2 &&
+                kKernel.consumers == 2);
+  static constexpr int BLOCK_M = kKernel.block_m;
+  static constexpr int WIDE_N = kKernel.block_n;
+  static constexpr int NARROW_N = kKernel.narrow_n;
   static constexpr int kElemBytes = 2;
-  static constexpr int BLOCK_K = wgmma::kBlockK;  // 128 bytes: one span of the swizzle
+  static constexpr int BLOCK_K = kBlockK;
   static constexpr int kWgmmaM = 64;
   static constexpr int kWgmmaK = 16;
-  static constexpr int kNumStages = kTile.stages;
+  static constexpr int kNumStages = kKernel.stages;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
-  static constexpr int kClusterN = kTile.cluster_n;  // CTAs of a cluster, side by side
-  static constexpr int kNumConsumers = kTile.consumers;
+  static constexpr int kClusterN = kKernel.cluster_n;  // CTAs of a cluster, side by side
+  static constexpr int kNumConsumers = kKernel.consumers;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = kNumConsumerThreads + kWarpgroupThreads;
@@ -51,18 +52,18 @@ struct TwoWidthConfig {
                 (1 + kNumConsumers) * kEntryRegisters);
   static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
   static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
-  static constexpr int kSpanBytes = BLOCK_K * kLineBytes;  // of an MN-major operand
+  static constexpr int kAtomBytes = BLOCK_K * kLineBytes;  // of an MN-major operand
 };
 
-/// What an instance of such a kernel multiplies, and how that lies in a stage: lines along K, or MN-major in spans of
-/// kSpanLines lines, each of BLOCK_K rows. Either way so many lines of a stage take as many bytes.
+/// What an instance of such a kernel multiplies, and how that lies in a stage: lines along K, or MN-major in swizzle atoms of
+/// kAtomLines lines, each of BLOCK_K rows. Either way so many lines of a stage take as many bytes.
 template <typename Config, typename T_, ptx::Major kMajorA_, ptx::Major kMajorB_>
 struct Operands {
   using T = T_;
   static constexpr ptx::Major kMajorA = kMajorA_;
   static constexpr ptx::Major kMajorB = kMajorB_;
-  static_assert(kMajorB == ptx::Major::K || takes_mn_major_b(Config::kTile));
-  static_assert(kSpanLines == Config::kWgmmaM, "an m64 block of A is a span");
+  static_assert(kMajorB == ptx::Major::K || Config::kKernel.majors == Majors::Any);
+  static_assert(kAtomLines == Config::kWgmmaM, "an m64 block of A is a swizzle atom");
 
   HG_HOST_DEVICE static constexpr int elem_bytes_along_k(ptx::Major major) {
     return major == ptx::Major::K ? Config::kElemBytes : Config::kLineBytes;
@@ -70,16 +71,16 @@ struct Operands {
   static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K
   static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
 
-  /// Of lines of a stage that begin at an address, whole spans of them.
+  /// Of lines of a stage that begin at an address, whole atoms of them.
   static __device__ __forceinline__ cuda::std::uint64_t make_desc(ptx::Major major, ptx::SmemAddr lines) {
     return major == ptx::Major::K ? make_k_major_b128_desc(lines.value)
-                                  : make_mn_major_b128_desc(lines.value, Config::kSpanBytes);
+                                  : make_mn_major_b128_desc(lines.value, Config::kAtomBytes);
   }
 };
 
 /// The cluster tiles of D: wide ones, and narrow ones in the columns behind them.
 template <typename Config>
-struct TwoWidthTiles {
+struct MixedNTiles {
   TileGrid wide;
   TileGrid narrow;
 
@@ -106,15 +107,15 @@ struct TwoWidthTiles {
 
 /// What of a launch is no tensor map.
 template <typename Config>
-struct TwoWidthParams {
-  TwoWidthTiles<Config> tiles;
+struct MixedNParams {
+  MixedNTiles<Config> tiles;
   int num_k_blocks;
   float alpha;
   cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
 };
 
 /// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
-/// the cluster's; tensor_map_b: of boxes of block_n rows, or of spans, see TwoWidthBoxes. after_k_block(): called when
+/// the cluster's; tensor_map_b: of boxes of block_n rows, or of swizzle atoms, see MixedNBoxes. after_k_block(): called when
 /// one has been asked for. Threads: the producer warp, of which is_leader loads.
 template <typename Config, typename Operands, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
@@ -135,7 +136,7 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
                                            Config::kMulticastMask);
       } else {
 #pragma unroll
-        for (int row = own_row; row < own_row + Config::kMulticastM; row += kSpanLines) {
+        for (int row = own_row; row < own_row + Config::kMulticastM; row += kAtomLines) {
           cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + row * Config::kLineBytes),
                                              &tensor_map_a, {first_row + row, k, 0}, bar,
                                              Config::kMulticastMask);
@@ -144,7 +145,7 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
       if constexpr (Operands::kMajorB == Major::K) {
         cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
       } else {
-        for (int column = 0; column < block_n; column += kSpanLines) {
+        for (int column = 0; column < block_n; column += kAtomLines) {
           cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + column * Config::kLineBytes),
                                    &tensor_map_b, {first_column + column, k, 0}, bar);
         }

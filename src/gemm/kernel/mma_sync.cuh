@@ -17,9 +17,9 @@
 #include "device/gemm_epilogue.cuh"
 #include "device/launch.hpp"
 #include "device/tile_scheduler.hpp"
-#include "gemm/host/kernel_args.hpp"
+#include "gemm/kernel_args.hpp"
 
-namespace hopper_gemm::library::mma {
+namespace hopper_gemm::library::mma_sync {
 
 /// What tells one compiled kernel from another, but for types and layouts.
 struct MmaConfig {
@@ -445,4 +445,4 @@ Status launch_instance(const KernelArgs& args, unsigned ctas, cudaStream_t strea
 
 #endif  // __CUDACC_RTC__
 
-}  // namespace hopper_gemm::library::mma
+}  // namespace hopper_gemm::library::mma_sync

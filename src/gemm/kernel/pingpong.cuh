@@ -1,8 +1,8 @@
-// The library's kernel for products of a short K on sm_90: consumers in turn, the "pingpong" of CUTLASS's
-// KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. While one multiplies, the
+// The library's kernel for products of a short K on sm_90: the pingpong schedule, as CUTLASS's
+// KernelTmaWarpSpecializedPingpong has it. Each consumer warpgroup has a tile of its own. While one multiplies, the
 // other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
-// half as large as the wide kernel's, takes at least 43 % more bytes for a product, and so loses where K is
-// long. It is compiled for plain epilogues, and for general ones (subtile_epilogue.cuh) where the accumulators leave
+// half as large as cooperative_mixed_n.cuh's, takes at least 43 % more bytes for a product, and so loses where K is
+// long. It is compiled for alpha alone, and for general epilogues (subtile_epilogue.cuh) where the accumulators leave
 // registers for them.
 
 #pragma once
@@ -31,9 +31,9 @@
 
 namespace hopper_gemm::library::pingpong {
 
-template <wgmma::Tile kTile>
-struct Config : TwoWidthConfig<kTile> {
-  using Base = TwoWidthConfig<kTile>;
+template <KernelConfig kKernel>
+struct Config : MixedNConfig<kKernel> {
+  using Base = MixedNConfig<kKernel>;
   static constexpr int kBandM = 16;  // cluster tiles of a column that consecutive positions share
   static constexpr int kConsumerBlocks = Base::BLOCK_M / Base::kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
@@ -43,7 +43,7 @@ struct Config : TwoWidthConfig<kTile> {
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or spans of 64 of their lines, see Operands; 128B swizzle
+  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
   unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
@@ -52,7 +52,7 @@ struct alignas(1024) SharedStorage {
 
 /// What of a launch is no tensor map.
 template <typename Config>
-struct Params : TwoWidthParams<Config> {
+struct Params : MixedNParams<Config> {
   EpilogueParams epilogue;
 };
 
@@ -71,7 +71,7 @@ __device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& st
 }
 
 /// A consumer warp, and what it needs for its tiles.
-template <typename Config, typename Operands, wgmma::EpilogueKind kEpilogueKind>
+template <typename Config, typename Operands, EpilogueKind kEpilogueKind>
 struct Consumer {
   using T = typename Operands::T;
 
@@ -103,9 +103,9 @@ struct Consumer {
     };
     typename Config::Pipeline& pipeline = smem.pipeline;
 
-    constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
+    constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
     const FragmentCorner corner = {tile.batch, tile.row + warp() * Config::kStoreM, tile.column};
-    if constexpr (!kIsPlain) {
+    if constexpr (!kIsAlphaOnly) {
       if (epilogue.operations.bias_kind == Bias::PerColumn) prefetch_bias(epilogue, corner, kBlockN, lane());
     }
 
@@ -144,7 +144,7 @@ struct Consumer {
     for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
     pipeline.consumer_release(previous, thread);
 
-    if constexpr (kIsPlain) {
+    if constexpr (kIsAlphaOnly) {
 #pragma unroll
       for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll
@@ -164,8 +164,8 @@ struct Consumer {
   }
 };
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of spans, see TwoWidthBoxes.
-template <typename Config, typename Operands, wgmma::EpilogueKind kEpilogueKind>
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms, see MixedNBoxes.
+template <typename Config, typename Operands, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 }  // namespace hopper_gemm::wgmma_ceiling
 
 // Host side
-#include "registry/registry.hpp"
+#include "ladder/hopper/wgmma_ceiling.hpp"
 
 namespace hopper_gemm {
 namespace {

@@ -1,5 +1,4 @@
-// The library's kernel for a D of few rows on sm_90, as a decoder's are that makes one token at a time: what
-// counts is how fast B comes from memory.
+// The library's kernel for small M on sm_90, as decode has it: what counts is how fast B comes from memory.
 //
 // wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of a D of fewer rows: B's
 // lines are its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
@@ -8,10 +7,10 @@
 //
 // One thread asks for all loads of a CTA, and each takes it some 50 ns. So a stage has several blocks of K, which one
 // box of TMA brings. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their
-// sums (sums_exchange.cuh).
+// partials (split_k_exchange.cuh).
 //
 // The end of a launch is the time in which nothing is loaded, and its code runs once: short code, without divisions
-// or branches for each register. The kernel is compiled for plain and for general epilogues.
+// or branches for each register. The kernel is compiled for EpilogueKind::AlphaOnly and General.
 
 #pragma once
 
@@ -39,43 +38,42 @@
 #include "gemm/epilogue/split_k_exchange.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
-namespace hopper_gemm::library::skinny {
+namespace hopper_gemm::library::small_m {
 
-template <wgmma::Tile kTile>
+template <KernelConfig kKernel>
 struct Config {
-  static_assert(wgmma::is_skinny(kTile) && wgmma::cluster_size(kTile) == 1 && kTile.consumers == 1);
-  static constexpr int BLOCK_M = kTile.block_m;  // rows of D
-  static constexpr int BLOCK_N = kTile.block_n;  // the most columns of D
+  static_assert(kKernel.schedule == Schedule::SmallM && cluster_size(kKernel) == 1 && kKernel.consumers == 1);
+  static constexpr int BLOCK_M = kKernel.block_m;  // rows of D
+  static constexpr int BLOCK_N = kKernel.block_n;  // the most columns of D
   static constexpr int kWgmmaM = 64;
-  // Of fewer rows than wgmma has the transpose is computed: B's lines are wgmma's rows, A's its columns.
-  static constexpr bool kTransposes = BLOCK_M < kWgmmaM;
+  static constexpr bool kTransposes = kKernel.swap_ab;
+  static_assert(kTransposes == (BLOCK_M < kWgmmaM), "wgmma has no fewer rows");
   static constexpr int kWgmmaN = kTransposes ? BLOCK_M : BLOCK_N;
   static constexpr int kNumBlocks =
       (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas that are one above the other
   static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one span of the swizzle
-  static constexpr int kStageBlocks = kTile.block_k / BLOCK_K;
-  static_assert(kTile.block_k % BLOCK_K == 0);
+  static constexpr int BLOCK_K = 64;  // 128 bytes: one swizzle atom
+  static constexpr int kStageBlocks = kKernel.block_k / BLOCK_K;
+  static_assert(kKernel.block_k % BLOCK_K == 0);
   static constexpr int kWgmmaK = 16;
   static constexpr int kElemBytes = 2;
   // A stage's blocks are added up in turn: sums of half as many terms are rounded half as often.
   static constexpr int kNumChains = kStageBlocks > 1 ? 2 : 1;
-  static constexpr int kNumStages = kTile.stages;
+  static constexpr int kNumStages = kKernel.stages;
   static_assert(kNumStages >= 2, "the consumer holds one stage while it waits for the next");
-  static constexpr int kNumThreads = wgmma::num_threads(kTile);
+  static constexpr int kNumThreads = num_threads(kKernel);
   static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a block's share of a line
   static constexpr int kStageBytesA = kStageBlocks * BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = kStageBlocks * BLOCK_N * kLineBytes;
-  static_assert(kStageBytesA + kStageBytesB == wgmma::stage_bytes(kTile));
-  static constexpr int kPiece = wgmma::kSkinnyPiece;
+  static_assert(kStageBytesA + kStageBytesB == stage_bytes(kKernel));
+  static constexpr int kPiece = kSmallMSubtile;
   static constexpr int kWgmmaPieces = kWgmmaN / kPiece;
   static_assert(kWgmmaN % kPiece == 0);
   static constexpr int kNumWarps = kWarpgroupThreads / kWarpThreads;
   static constexpr int kWarpPieces = kNumBlocks * kWgmmaPieces;
   static constexpr int kNumPieces = kNumWarps * kWarpPieces;
   static constexpr int kPieceFloat4s = kPiece * kPiece / 4;
-  static constexpr int kPeersFloat4s =
-      wgmma::most_peers_pieces(kNumPieces, wgmma::max_split(kTile)) * kPieceFloat4s;
+  static constexpr int kPeersFloat4s = most_peers_subtiles(kNumPieces, max_split_k(kKernel)) * kPieceFloat4s;
   // Of a piece that is transposed. Without the four, lanes would write to the same banks.
   static constexpr int kPieceLd = kPiece + 4;
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, 1>;
@@ -89,7 +87,7 @@ struct alignas(1024) SharedStorage {
   // Not where stages are: peers that have multiplied need not wait for this CTA.
   float4 peers_sums[Config::kPeersFloat4s];
   typename Config::Pipeline pipeline;
-  SumsExchange exchange;
+  SplitKExchange exchange;
 
   /// Where a warp has its own sums of a piece, [kPiece, kPieceLd] floats, once all stages have been multiplied.
   __device__ __forceinline__ float* own_sums(int warp, int piece_of_warp) {
@@ -192,13 +190,13 @@ __device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], flo
 /// are dealt to the CTAs in turn. Each adds in the order of K, so that the sum does not depend on who came first. A CTA
 /// may exit when its own sums have come: nobody sends anything else. accum: wgmma's, of the transpose where that is
 /// computed. Threads: all consumers of all CTAs.
-template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
+template <typename Config, typename T, EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::kWgmmaN / 2],
                                               SharedStorage<Config>& smem, const Params& params,
                                               FragmentCorner tile, int rank, int thread) {
   constexpr int kPiece = Config::kPiece;
   constexpr int kSums = kPiece / 2;  // of a lane
-  constexpr bool kIsPlain = kEpilogueKind == wgmma::EpilogueKind::Plain;
+  constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
   const int lane = thread % kWarpThreads;
   const int warp = thread / kWarpThreads;
   const int split = params.split;
@@ -215,7 +213,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
                           tile.column + (Config::kTransposes ? along_m : along_n)};
   };
 
-  if (kIsPlain && split == 1) {
+  if (kIsAlphaOnly && split == 1) {
 #pragma unroll
     for (int i = 0; i < Config::kWarpPieces; ++i) {
       stage_plain<Config, T>(sums_of(i), ptx::smem_addr(smem.own_sums(warp, i)), params.epilogue.alpha, lane);
@@ -264,7 +262,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
     const FragmentCorner corner = corner_of(i);
     const FragmentPosition position = position_of_lane(corner, lane);
     EpilogueInputs<kPiece / 8> inputs;
-    if constexpr (!kIsPlain) inputs = load_epilogue_inputs<kPiece / 8>(params.epilogue, position, shape);
+    if constexpr (!kIsAlphaOnly) inputs = load_epilogue_inputs<kPiece / 8>(params.epilogue, position, shape);
     float sums[kSums] = {};
     if (split > 1) smem.exchange.await_sums();
 #pragma unroll 1
@@ -273,7 +271,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
     }
     __syncwarp();  // before others write where a lane has read
     float* const staging = smem.own_sums(warp, i);
-    if constexpr (kIsPlain) {
+    if constexpr (kIsAlphaOnly) {
       stage_plain<Config, T>(sums, ptx::smem_addr(staging), params.epilogue.alpha, lane);
       __syncwarp();
       store_plain<Config, T>(staging, params.epilogue, corner, shape, lane);
@@ -286,7 +284,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
   }
 }
 
-/// Of a box, as launch_skinny_gemm() says.
+/// Of a box, as launch_small_m() says.
 using Coords = int[4];
 
 /// Calls visit(coords, block) for each box of an operand's share of a stage, of which `block` is the first.
@@ -325,8 +323,8 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   }
 }
 
-/// tensor_map_a, tensor_map_b: see launch_skinny_gemm().
-template <typename Config, typename T, wgmma::EpilogueKind kEpilogueKind>
+/// tensor_map_a, tensor_map_b: see launch_small_m().
+template <typename Config, typename T, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b, const __grid_constant__ Params params) {
@@ -463,4 +461,4 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   }
 }
 
-}  // namespace hopper_gemm::library::skinny
+}  // namespace hopper_gemm::library::small_m

@@ -1,4 +1,4 @@
-// The host's half of the wide kernel.
+// The host's half of the cooperative kernel with a mixed tile N.
 
 #include "gemm/kernel/cooperative_mixed_n.cuh"
 
@@ -10,16 +10,14 @@
 namespace hopper_gemm::library {
 namespace {
 
-using wide::Config;
+using cooperative_mixed_n::Config;
 
 __device__ WaveSteps steps_of_launches;
 
 struct Kernels {
-  static constexpr bool kHasGeneral = has_general_epilogue(kWideTile);
-
-  template <typename Operands, wgmma::EpilogueKind>
+  template <typename Operands, EpilogueKind>
   static auto of() {
-    return wide::gemm_kernel<Operands>;
+    return cooperative_mixed_n::gemm_kernel<Operands>;
   }
 
   /// See find_wave_steps().
@@ -29,7 +27,7 @@ struct Kernels {
   }
 
   /// tiles: of which the first fill waves of so many clusters.
-  static Status begin_steps(const TwoWidthTiles<Config>& tiles, int num_k_blocks, int clusters,
+  static Status begin_steps(const MixedNTiles<Config>& tiles, int num_k_blocks, int clusters,
                             cudaStream_t stream, cuda::std::uint32_t** steps) {
     const std::int64_t waves = tiles.wide.num_tiles() / static_cast<std::uint32_t>(clusters);
     return begin_wave_steps(steps_of_launches, waves * num_k_blocks, stream, steps);
@@ -38,7 +36,7 @@ struct Kernels {
 
 }  // namespace
 
-const TwoWidthKernel kWideKernel =
-    TwoWidthLauncher<Config, wide::SharedStorage, TwoWidthParams<Config>, Kernels>::kKernel;
+const MixedNKernel kWideKernel =
+    MixedNLauncher<Config, cooperative_mixed_n::SharedStorage, MixedNParams<Config>, Kernels>::kKernel;
 
 }  // namespace hopper_gemm::library

@@ -2,6 +2,7 @@
 // Compiling those takes minutes, and a machine without a GPU runs all of them on the emulator.
 
 #include "emulator/emulated_ladder.hpp"
+#include "ladder/hopper/wgmma_ceiling.hpp"
 #include "registry/registry.hpp"
 
 namespace hopper_gemm {

@@ -1,4 +1,4 @@
-#include "benchmark/cublas_gemm.hpp"
+#include "verify/cublas_gemm.hpp"
 
 #include <fmt/format.h>
 

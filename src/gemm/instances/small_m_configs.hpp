@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "gemm/config.hpp"
+
+// What the kernel for small M is compiled for.
+
+namespace hopper_gemm::library {
+
+/// Of fewer rows than wgmma has, the transpose of D is computed.
+constexpr KernelConfig small_m_config(int block_m, int block_n, int block_k, int stages) {
+  constexpr int kWgmmaM = 64;
+  return {.schedule = Schedule::SmallM,
+          .consumers = 1,
+          .block_m = block_m,
+          .block_n = block_n,
+          .stages = stages,
+          .block_k = block_k,
+          .swap_ab = block_m < kWgmmaM,
+          .majors = Majors::KMajor};
+}
+
+/// What the kernel for small M is compiled for: as few rows as are multiplied anyway; boxes of B of 16 KiB or more, since a
+/// copy by TMA takes a while whatever its size, but for 48 rows; and as many stages as leave room for two CTAs on an
+/// SM, or as fit where there are not more CTAs than SMs.
+inline constexpr std::array kSmallMInstances = {
+    small_m_config(16, 64, 128, 5),  small_m_config(16, 64, 256, 5), small_m_config(16, 128, 128, 3),
+    small_m_config(16, 128, 128, 6), small_m_config(32, 64, 128, 4), small_m_config(32, 64, 128, 8),
+    small_m_config(32, 128, 64, 5),  small_m_config(48, 64, 64, 7),  small_m_config(64, 64, 128, 6),
+};
+
+/// The compiled kernel of a configuration, which may have fewer columns.
+constexpr KernelConfig compiled(const KernelConfig& kernel) {
+  return small_m_config(kernel.block_m, stage_lines_n(kernel), kernel.block_k, kernel.stages);
+}
+
+/// Its configurations: by all columns of a compiled one, and by fewer, so that D's columns make even waves.
+inline constexpr auto kSmallMConfigs = [] {
+  constexpr std::array kFew = {64, 56, 40, 32};
+  constexpr std::array kMany = {128, 112, 88, 80};
+  std::array<KernelConfig, kFew.size() * kSmallMInstances.size()> configs{};
+  std::size_t count = 0;
+  for (const KernelConfig& kernel : kSmallMInstances) {
+    for (const int columns : kernel.block_n == kFew.front() ? kFew : kMany) {
+      configs[count++] = small_m_config(kernel.block_m, columns, kernel.block_k, kernel.stages);
+    }
+  }
+  return configs;
+}();
+
+}  // namespace hopper_gemm::library

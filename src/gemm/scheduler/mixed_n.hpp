@@ -1,0 +1,31 @@
+#pragma once
+
+#include <algorithm>
+
+#include "common/ceil_div.hpp"
+#include "device/column_split.hpp"
+#include "gemm/config.hpp"
+#include "gemm/instances/mixed_n_configs.hpp"
+
+// How D is cut for kernels with a mixed tile N.
+
+namespace hopper_gemm::library {
+
+/// K blocks that a tile of these kernels is multiplied by: the cooperative one's at least by those of both ends, zeros
+/// beyond K.
+constexpr int k_blocks_of(const KernelConfig& kernel, int k) {
+  const int least = kernel.schedule == Schedule::Cooperative ? 2 * kWideEndKBlocks : 1;
+  return std::max(least, ceil_div(k, kBlockK));
+}
+
+/// What their clusters compute at a time.
+constexpr WideAndNarrow wide_and_narrow(const KernelConfig& kernel) {
+  WideAndNarrow tiles = {.cluster_m = kernel.cluster_m * kernel.block_m,
+                         .wide_n = kernel.cluster_n * kernel.block_n,
+                         .narrow_n = kernel.cluster_n * kernel.narrow_n};
+  // 600 cycles a tile, of which 128x384x64 by two SMs take 768 (H200, 4096x32768x512).
+  if (kernel.schedule == Schedule::Pingpong) tiles.tile_cost = 300;
+  return tiles;
+}
+
+}  // namespace hopper_gemm::library
