@@ -118,7 +118,7 @@ struct Faults {
 };
 
 /// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained; CUTLASS's
-/// large tile 6 us, its small one 7 us. Of configurations the second is the fastest in burst, by half a microsecond,
+/// large tile 6 us, its small one 7 us; best 4 us, the other build of the library 5 us in burst and 3.2 us sustained. Of configurations the second is the fastest in burst, by half a microsecond,
 /// and the third sustained.
 class FakeSession : public Session {
  public:
@@ -181,6 +181,8 @@ class FakeSession : public Session {
  private:
   static double microseconds(const SessionContestant& contestant, Mode mode) {
     if (contestant.version == "ceiling") return 5;
+    if (contestant.version == "best") return 4;
+    if (contestant.version == "against") return mode == Mode::Burst ? 5 : 3.2;
     if (contestant.version == "cutlass") return contestant.variant == "large tile" ? 6 : 7;
     if (contestant.variant == "cublasGemmEx") return 8;
     if (contestant.version == "0") return mode == Mode::Burst ? 7 : 9;
@@ -1176,7 +1178,6 @@ TEST_F(BestTest, ItsRowSaysWhatItChose) {
   const std::string csv = folder_ / "best.csv";
   EXPECT_EQ(run({"1", "--size", "1024", "--csv", csv.c_str()}), kExitOk);
   EXPECT_THAT(read(csv), HasSubstr("bf16,col,bf16,none,none,0.0,1,1024"));
-  // The fake session computes times from versions that are numbers.
   EXPECT_EQ(platform_.request_.kernels[0].variant, "");
   platform_.faults_.open_status = unsupported("no session");
   EXPECT_EQ(run({"best", "--size", "1024"}), kExitCannotRun);
@@ -1275,6 +1276,101 @@ TEST_F(TuneTest, FilesOfConfigurationsNameNoOperation) {
                  {"--json was given together with tune"});
   expect_refused({"2", "--beta", "1", "--config", json.c_str()},
                  {"--config was given together with an operation"});
+}
+
+// Another build of the library.
+
+class AgainstTest : public BestTest {
+ protected:
+  const std::string path_ = path_beside_the_test("fake_library.so");
+};
+
+TEST_F(AgainstTest, IsMeasuredBesideBest) {
+  const std::string csv = folder_ / "against.csv";
+  const std::string json = folder_ / "against.json";
+  EXPECT_EQ(run({"1", "best", "--size", "1024", "--size", "2048", "--mode", "both", "--against",
+                 path_.c_str(), "--csv", csv.c_str(), "--json", json.c_str()}),
+            kExitOk)
+      << err_.str();
+  std::vector<std::string> contestants;
+  for (const SessionKernel& kernel : platform_.request_.kernels) {
+    contestants.push_back(kernel.version + " " + kernel.variant);
+  }
+  EXPECT_THAT(contestants, ElementsAre("1 ", "best wgmma_k2048", "against other_k2048"));
+  EXPECT_THAT(out_.str(), HasSubstr("\nagainst " + path_ + ", version "));
+  EXPECT_THAT(out_.str(), HasSubstr("% against"));
+  EXPECT_THAT(line_of("best library"), AllOf(HasSubstr(" 125.00 "), HasSubstr("yes      wgmma_k1024")));
+  EXPECT_THAT(line_of("against library"), AllOf(HasSubstr(" 100.00 "), HasSubstr("yes      other_k1024")));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith(
+                              "\nbest in % of against, burst: geometric mean 125.00 over 2 of 2 problems, "
+                              "from 125.00 (1024x1024x1024) to 125.00 (1024x1024x1024)\n"
+                              "best in % of against, sustained: geometric mean 80.00 over 2 of 2 problems, "
+                              "from 80.00 (1024x1024x1024) to 80.00 (1024x1024x1024)\n"));
+  EXPECT_THAT(read(csv), AllOf(HasSubstr("\nagainst,library,"), HasSubstr(",yes,other_k1024,")));
+  const nlohmann::json rows = nlohmann::json::parse(read(json));
+  const auto of_best = std::find_if(rows.begin(), rows.end(),
+                                    [](const nlohmann::json& row) { return row["version"] == "best"; });
+  ASSERT_NE(of_best, rows.end());
+  EXPECT_EQ((*of_best)["percent_of_against"], 125);
+}
+
+TEST_F(AgainstTest, IsVerified) {
+  platform_.faults_.wrong_version = "against";
+  EXPECT_EQ(run({"best", "--size", "1024", "--against", path_.c_str()}), kExitWrongKernel);
+  EXPECT_THAT(line_of("against library"), AllOf(HasSubstr("WRONG"), HasSubstr("3 elements are wrong")));
+  EXPECT_THAT(out_.str(), HasSubstr("best in % of against, burst: no problem that both of them ran\n"));
+}
+
+TEST_F(AgainstTest, ComputesWhatBestDoes) {
+  EXPECT_EQ(run({"best", "--size", "1024", "--bias", "row", "--batch", "3", "--against", path_.c_str()}),
+            kExitOk)
+      << err_.str();
+  ASSERT_EQ(platform_.request_.kernels.size(), 2U);
+  const SessionKernel& against = platform_.request_.kernels[1];
+  EXPECT_EQ(against.variant, "other_k1024");
+  EXPECT_EQ(platform_.request_.problem.batch_count, 3);
+}
+
+TEST_F(AgainstTest, ProblemThatItRefusesSaysSoInItsRow) {
+  EXPECT_EQ(run({"best", "--size", "2048", "--size", "4096", "--against", path_.c_str()}), kExitOk)
+      << err_.str();
+  ASSERT_EQ(platform_.request_.kernels.size(), 1U);
+  EXPECT_THAT(out_.str(), HasSubstr("K is too long for the fake\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("over 1 of 2 problems"));
+}
+
+TEST_F(AgainstTest, NeedsALibraryOfThisInterface) {
+  expect_refused({"best", "--against", "no-such-file.so"},
+                 {"--against cannot race 'no-such-file.so': No such file or directory", "type the path of"});
+  expect_refused({"best", "--against", path_beside_the_test("fake_library_without_run.so").c_str()},
+                 {"no build of this library", "hgemm_plan_run", "type the path of"});
+  expect_refused({"best", "--against", path_beside_the_test("fake_library_of_another_version.so").c_str()},
+                 {"it is version 99.1.0 of the library", "type the path of"});
+}
+
+TEST_F(AgainstTest, NeedsARaceOfBest) {
+  const char* const path = path_.c_str();
+  expect_refused({"1", "--against", path},
+                 {"--against races another build", "with version best, which was not given",
+                  "`./matmul best --against FILE`"});
+  expect_refused({"best", "--against", path, "--against", path},
+                 {"--against was given 2 times but takes one value; type it once"});
+  expect_refused({"best", "--against"}, {"--against got nothing where it needs FILE"});
+  expect_refused({"best", "--type", "fp32", "--against", path},
+                 {"--against was given together with --type fp32", "bf16 and fp16"});
+  expect_refused({"best", "--size", "64", "--profile", "--against", path},
+                 {"--against was given together with --profile"});
+  expect_refused({"best", "--device", "emulator", "--against", path},
+                 {"--against was given, but this is to run on the emulator", "leave --against out"});
+  expect_refused({"explain", "--against", path}, {"--against was given together with explain"});
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
+  platform_.emulated_kernels_ = kWithBest;
+  expect_refused({"best", "--against", path},
+                 {"--against was given, but this is to run on the emulator", "no NVIDIA GPU is visible"});
+}
+
+TEST_F(TuneTest, MeasuresThisBuildAlone) {
+  expect_refused({"tune", "2", "--against", "before.so"}, {"--against was given together with tune"});
 }
 
 // The command line alone.

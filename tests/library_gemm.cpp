@@ -78,6 +78,11 @@ bool agrees(double actual, const library::ReferenceElement& expected, const Libr
 
 }  // namespace
 
+std::string test_name(std::string config) {
+  std::replace(config.begin(), config.end(), '+', '_');
+  return config;
+}
+
 std::string test_name(const LibraryProblem& problem) {
   const auto contiguous = [](OperandMajor major, const char* other) {
     return major == OperandMajor::K ? "k" : other;

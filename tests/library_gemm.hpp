@@ -71,6 +71,9 @@ struct Description {
 /// "65x70x33_x3_bf16_to_fp32_kn_offset_1_0_..."
 std::string test_name(const LibraryProblem& problem);
 
+/// The name of a configuration in characters that a test's name may have.
+std::string test_name(std::string config);
+
 /// Operands of one problem and its result. Around them lies what a kernel must not use: NaN behind the lines
 /// of A, B and C, the allocator's memory behind their last elements, a pattern around the rows of D. NaN is
 /// all of an operand that is multiplied by zero, too; there is no C where beta is 0, unless it is D.

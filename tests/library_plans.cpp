@@ -50,7 +50,9 @@ std::string fault_of(const PlanCase& plan_case, const PlanTarget& target) {
   if (!config.empty() && created.code() == StatusCode::Unsupported) return "";
   if (!created.ok()) return "create: " + created.message();
   const bool is_empty = plan_case.problem.shape.m == 0 || plan_case.problem.shape.n == 0;
-  if (!is_empty && !plan.config().starts_with(config)) return "the plan is of " + plan.config();
+  const bool is_asked_for =
+      config == "wgmma" ? !plan.config().starts_with("mma_sync_") : plan.config().starts_with(config);
+  if (!is_empty && !is_asked_for) return "the plan is of " + plan.config();
   std::string fault = run(plan, gemm.operands(plan_case.description), target);
   if (fault.empty()) fault = gemm.fault();
   return fault.empty() ? "" : fault + "\n" + plan.explain();

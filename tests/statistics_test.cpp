@@ -25,7 +25,13 @@ TEST(Statistics, SummaryHasTheExtremes) {
   EXPECT_EQ(summary->max, 9.0);
 }
 
+TEST(Statistics, GeometricMeanIsOfRatios) {
+  EXPECT_NEAR(geometric_mean(std::array{80.0, 125.0}).value(), 100, 1e-9);
+  EXPECT_NEAR(geometric_mean(std::array{99.7}).value(), 99.7, 1e-9);
+}
+
 TEST(Statistics, NothingComesOfNothing) {
+  EXPECT_FALSE(geometric_mean({}).has_value());
   EXPECT_FALSE(summarize({}).has_value());
   EXPECT_FALSE(median({}).has_value());
 }

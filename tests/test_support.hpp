@@ -14,6 +14,11 @@
 
 namespace hopper_gemm {
 
+/// A file that the build put into the folder of the test program.
+inline std::string path_beside_the_test(const std::string& name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
 /// A test with an empty folder of its own.
 class FolderTest : public ::testing::Test {
  protected:

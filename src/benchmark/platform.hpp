@@ -26,6 +26,9 @@ inline constexpr std::string_view kCeilingVersion = "ceiling";
 inline constexpr std::string_view kCeilingName = "wgmma_ceiling";
 inline constexpr std::string_view kCutlassVersion = "cutlass";
 inline constexpr std::string_view kCutlassName = "cutlass";
+/// Another build of the library, beside version best.
+inline constexpr std::string_view kAgainstVersion = "against";
+inline constexpr std::string_view kAgainstName = "library";
 
 /// A kernel of the registry, or one configuration of it, as a contestant.
 struct SessionKernel {

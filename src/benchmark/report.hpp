@@ -23,8 +23,9 @@ struct RunInfo {
   std::string data;  ///< "normal"
   std::uint64_t seed = 0;
   int rounds = 0;
-  std::string date;     ///< UTC, ISO 8601
-  std::string command;  ///< as it was typed
+  std::string date;          ///< UTC, ISO 8601
+  std::string command;       ///< as it was typed
+  std::string against = {};  ///< which other build of the library takes part; empty: none
 };
 
 /// One version at one shape in one mode.
@@ -48,20 +49,27 @@ struct ResultRow {
   std::string note;  ///< which cuBLAS it was, what was wrong, or why it did not run
   std::optional<double> percent_of_cublas;
   std::optional<double> percent_of_ceiling;
+  std::optional<double> percent_of_against;  ///< of the other build of the library
 
   std::optional<double> tflops() const;
   /// Energy of the whole GPU; sustained mode only.
   std::optional<double> picojoules_per_flop() const;
 };
 
-/// Fills in the percentages of rows of the same shape and mode, from the baseline and the ceiling among them.
+/// Fills in the percentages of rows of the same shape and mode, from the baseline, the ceiling and the other build of the
+/// library among them.
 void relate_to_baselines(std::span<ResultRow> rows);
 
 /// What stands above the table: the GPU, the software, the inputs.
 std::string report_header(const RunInfo& run);
-/// The table's column titles, and one aligned line per row; no line break at the end.
-std::string table_titles();
-std::string table_line(const ResultRow& row);
+/// The table's column titles, and one aligned line per row; no line break at the end. A column compares with the other
+/// build of the library where the run has one.
+std::string table_titles(const RunInfo& run);
+std::string table_line(const RunInfo& run, const ResultRow& row);
+
+/// What stands below the table of a run with another build of the library: for each mode and operation the geometric mean
+/// of version best's speed in percent of the other build's.
+std::string against_summary(std::span<const ResultRow> rows);
 
 /// Comma-separated, one line per row after one of column names; a field without a value is empty.
 std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows);

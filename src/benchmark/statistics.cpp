@@ -1,6 +1,7 @@
 #include "benchmark/statistics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace hopper_gemm {
@@ -17,6 +18,13 @@ std::optional<Summary> summarize(std::span<const double> values) {
 std::optional<double> median(std::span<const double> values) {
   const std::optional<Summary> summary = summarize(values);
   return summary ? std::optional(summary->median) : std::nullopt;
+}
+
+std::optional<double> geometric_mean(std::span<const double> values) {
+  if (values.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
 }
 
 }  // namespace hopper_gemm

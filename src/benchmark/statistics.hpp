@@ -15,6 +15,9 @@ struct Summary {
 /// The middle value, or the mean of the two middle ones; nothing for an empty sample.
 std::optional<double> median(std::span<const double> values);
 
+/// The root of the product of positive values; nothing for an empty sample.
+std::optional<double> geometric_mean(std::span<const double> values);
+
 /// Median, minimum and maximum; nothing for an empty sample.
 std::optional<Summary> summarize(std::span<const double> values);
 

@@ -16,6 +16,7 @@
 #include "benchmark/html_report.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
+#include "benchmark/other_library.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/tuning.hpp"
@@ -183,6 +184,9 @@ class Run {
     const DeviceInfo& device = info_.device;
     HG_RETURN_IF_ERROR(check_any_can_run(options_));
     HG_RETURN_IF_ERROR(read_configs());
+    if (!options_.against_path.empty()) {
+      HG_RETURN_IF_ERROR(OtherLibrary::load("--against", options_.against_path, &against_));
+    }
     for (const KernelGroup& group : groups_) {
       for (const GemmShape& shape : group.shapes) {
         HG_RETURN_IF_ERROR(check_memory(shape, device, [&](const GemmShape& candidate) {
@@ -197,7 +201,7 @@ class Run {
     open_nvml();
     describe_run();
     progress_.clear();
-    out_ << report_header(info_) << '\n' << table_titles() << std::endl;
+    out_ << report_header(info_) << '\n' << table_titles(info_) << std::endl;
     for (const KernelGroup& group : groups_) {
       if (options_.operations != std::vector{Operation{}}) out_ << operation_text(group.problem) << std::endl;
       for (const GemmShape& shape : group.shapes) {
@@ -212,6 +216,7 @@ class Run {
         if (!html_.is_stream()) static_cast<void>(write_html());
       }
     }
+    if (against_ != nullptr) out_ << '\n' << against_summary(rows_) << std::flush;
     return {};
   }
 
@@ -263,6 +268,18 @@ class Run {
                        [](const KernelInfo* kernel) { return kernel->version.starts_with(kAmperePrefix); });
   }
 
+  /// Beside version best.
+  bool shows_against(const KernelGroup& group) const {
+    return against_ != nullptr &&
+           std::any_of(group.kernels.begin(), group.kernels.end(),
+                       [](const KernelInfo* kernel) { return kernel->version == kLibraryVersion; });
+  }
+
+  /// Ok, or why the other build of the library does not run this; then *config is its choice.
+  Status choose_against(const GemmProblem& problem, std::string* config) const {
+    return against_->choose(placeholder_args(problem), config);
+  }
+
   static Status find_file(std::string_view argument, const std::string& path, OutputFile* file) {
     return path.empty() ? Status() : OutputFile::find(argument, path, file);
   }
@@ -282,6 +299,10 @@ class Run {
   void describe_run() {
     info_.driver = nvml_ == nullptr ? "" : nvml_->driver_version().value_or("");
     info_.commit = HG_GIT_COMMIT;
+    if (against_ != nullptr) {
+      info_.against =
+          fmt::format("{}, version {} of the library", one_line(against_->path()), against_->version());
+    }
     info_.data = options_.data_name;
     info_.seed = options_.seed;
     info_.rounds = options_.rounds;
@@ -312,7 +333,17 @@ class Run {
              }});
       }
     }
+    if (shows_against(group)) add_against(group.problem, &request);
     return request;
+  }
+
+  void add_against(const GemmProblem& problem, SessionRequest* request) const {
+    std::string config;
+    if (!choose_against(problem, &config).ok()) return;
+    request->kernels.push_back({std::string(kAgainstVersion), config,
+                                [library = against_.get()](const GemmArgs& args, cudaStream_t stream) {
+                                  return library->launch(args, stream);
+                                }});
   }
 
   /// The configuration that the kernel chooses here; nothing of one that says nothing of it. Why it can choose none its
@@ -430,7 +461,7 @@ class Run {
         fill_in(session.contestants(), verdicts, std::vector<std::optional<Measurement>>(verdicts.size()),
                 &row);
       }
-      out_ << table_titles() << '\n';
+      out_ << table_titles(info_) << '\n';
       print(rows);
       rows_ = std::move(rows);
       if (any_kernel_failed()) return {};
@@ -508,6 +539,10 @@ class Run {
         add(kernel->version, kernel->name, kernel->idea, {}, config);
       }
     }
+    if (shows_against(group)) {
+      std::string config;
+      add(kAgainstVersion, kAgainstName, info_.against, choose_against(group.problem, &config));
+    }
     if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
     if (shows_cutlass(group)) {
       add(kCutlassVersion, kCutlassName, kCutlassIdea, cutlass_refusal(group.problem));
@@ -566,7 +601,7 @@ class Run {
 
   void print(std::span<const ResultRow> rows) {
     progress_.clear();
-    for (const ResultRow& row : rows) out_ << table_line(row) << '\n';
+    for (const ResultRow& row : rows) out_ << table_line(info_, row) << '\n';
     out_.flush();
   }
 
@@ -579,6 +614,7 @@ class Run {
   std::vector<TunedConfig> tuned_;  // from --config
   std::vector<TunedConfig> best_;   // of tune
   std::unique_ptr<Nvml> nvml_;
+  std::unique_ptr<OtherLibrary> against_;
   OutputFile csv_;
   OutputFile json_;
   OutputFile html_;

@@ -15,12 +15,11 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr std::string_view kVersion = "best";
 constexpr int kSmsOfAnH200 = 132;
 
 Status find_best(std::span<const KernelInfo> kernels, std::string_view device, const KernelInfo** best) {
   const auto found = std::find_if(kernels.begin(), kernels.end(), [](const KernelInfo& kernel) {
-    return kernel.version == kVersion && kernel.choose != nullptr;
+    return kernel.version == kLibraryVersion && kernel.choose != nullptr;
   });
   if (found == kernels.end()) {
     return unsupported(

@@ -19,9 +19,9 @@ namespace hopper_gemm {
 namespace {
 
 // What only a GPU gives, and what only the emulator has.
-constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv", "--json",
-                                       "--html",       "--config", "--profile",   "--out", "--bias",
-                                       "--activation", "--beta",   "--batch"};
+constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv",    "--json",
+                                       "--html",       "--config", "--profile",   "--out",    "--bias",
+                                       "--activation", "--beta",   "--batch",     "--against"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 // What makes more of a GEMM than a product.
 constexpr const char* kOperationOptions[] = {"--out", "--bias", "--activation", "--beta", "--batch"};
@@ -40,6 +40,8 @@ with versions of ampere cutlass, where the program was built with it: the best
 of a handful of CUTLASS 2.x configurations for sm_80. tune measures every
 configuration of kernels that have several, such as ampere.6, or of best those
 with the smallest estimated times, and names the fastest.
+--against races another build of the library with best, as version against,
+and gives best's speed in % of it at each shape and as a geometric mean.
 explain says what best would run at each shape, and why; without a GPU, on the
 emulated one, with as many SMs as an H200 has.
 
@@ -86,6 +88,7 @@ struct RawOptions {
   std::string json_path;
   std::string html_path;
   std::string config_path;
+  std::string against_path;
   bool profile = false;
   std::string device;
   std::string seeds;
@@ -156,6 +159,8 @@ void declare(CLI::App& app, RawOptions& raw) {
       "the same as JSON, with every sample; of tune, the\nbest configurations");
   add("--html", "FILE", raw.html_path, "the same as a page with charts, for a browser");
   add("--config", "FILE", raw.config_path, "run the configurations that tune wrote there");
+  add("--against", "FILE", raw.against_path,
+      "best: race another build of the library too, from\nits libhopper_gemm.so");
   app.add_flag("--profile", raw.profile,
                "mark one launch of one version for ncu or nsys\n(cudaProfilerStart, cudaProfilerStop)")
       ->disable_flag_override();
@@ -553,7 +558,7 @@ Status read_data(const std::string& name, Options* options) {
 /// Ok if this is one launch.
 Status check_profile(const CLI::App& app, const Options& options) {
   constexpr std::string_view kExample = "type for example `./matmul 7 --profile --size 8192`";
-  for (const char* name : {"--rounds", "--csv", "--json", "--html"}) {
+  for (const char* name : {"--rounds", "--csv", "--json", "--html", "--against"}) {
     if (app.get_option(name)->count() == 0) continue;
     return invalid_argument(fmt::format(
         "{} was given together with --profile, which measures nothing; leave {} out", name, name));
@@ -577,6 +582,29 @@ Status check_profile(const CLI::App& app, const Options& options) {
   return invalid_argument(
       fmt::format("--profile marks one launch, but there are {} versions, {} shapes and {} modes; {}",
                   versions, shapes, options.modes.size(), kExample));
+}
+
+/// Ok if there is a race for another build of the library to take part in.
+Status check_against(const Options& options) {
+  if (options.against_path.empty()) return {};
+  if (options.tune) {
+    return invalid_argument(
+        "--against was given together with tune, which measures configurations of this build alone; leave "
+        "one of the two out");
+  }
+  const bool runs_library =
+      std::any_of(options.kernels.begin(), options.kernels.end(),
+                  [](const KernelInfo* kernel) { return kernel->version == kLibraryVersion; });
+  if (!runs_library) {
+    return invalid_argument(fmt::format(
+        "--against races another build of the library with version {}, which was not given; type for example "
+        "`./matmul {} --against FILE`, or leave --against out",
+        kLibraryVersion, kLibraryVersion));
+  }
+  if (options.type != DataType::Float32) return {};
+  return invalid_argument(
+      "--against was given together with --type fp32, but the library multiplies bf16 and fp16; type one of "
+      "these, or leave --against out");
 }
 
 Status read_numbers(const RawOptions& raw, Options* options) {
@@ -643,6 +671,8 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   options->html_path = raw.html_path;
   options->config_path = raw.config_path;
   options->trace_path = raw.trace_path;
+  options->against_path = raw.against_path;
+  HG_RETURN_IF_ERROR(check_against(*options));
   return check_tuned_operation(*options);
 }
 

@@ -47,14 +47,15 @@ struct Options {
   int rounds = 0;
   std::uint64_t seed = 0;
   bool verify = true;
-  bool profile = false;     ///< mark one launch for a profiler instead of measuring
-  bool tune = false;        ///< measure every configuration of the kernels, instead of their own choice
-  std::string config_path;  ///< of configurations that `tune` found; empty: none
-  std::string csv_path;     ///< empty: none
-  std::string json_path;    ///< likewise
-  std::string html_path;    ///< likewise
-  int seeds = 0;            ///< schedules on the emulator, from `seed` on; 0: not given
-  std::string trace_path;   ///< empty: none
+  bool profile = false;      ///< mark one launch for a profiler instead of measuring
+  bool tune = false;         ///< measure every configuration of the kernels, instead of their own choice
+  std::string config_path;   ///< of configurations that `tune` found; empty: none
+  std::string against_path;  ///< of another build of the library, which best is to race; empty: none
+  std::string csv_path;      ///< empty: none
+  std::string json_path;     ///< likewise
+  std::string html_path;     ///< likewise
+  int seeds = 0;             ///< schedules on the emulator, from `seed` on; 0: not given
+  std::string trace_path;    ///< empty: none
 
   // Which of what was given only one device knows, as it was typed.
   std::vector<std::string> gpu_versions;      ///< "0", "ceiling", "cutlass"

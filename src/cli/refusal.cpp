@@ -109,7 +109,7 @@ Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
 
 std::string environment_of(const KernelInfo& kernel) {
   const char* const value = std::getenv(kConfigVariable);
-  const bool has_meaning = value != nullptr && *value != '\0' && kernel.version == "best";
+  const bool has_meaning = value != nullptr && *value != '\0' && kernel.version == kLibraryVersion;
   return has_meaning ? fmt::format("{}={} ", kConfigVariable, value) : "";
 }
 

@@ -1,10 +1,7 @@
 #include "registry/best.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "gemm/host/backend.hpp"
@@ -12,6 +9,7 @@
 #include "gemm/host/device.hpp"
 #include "gemm/plan.hpp"
 #include "hopper_gemm/gemm.hpp"
+#include "registry/gemm_descriptor.hpp"
 
 namespace hopper_gemm::best {
 namespace {
@@ -22,56 +20,6 @@ constexpr std::size_t kConfigsToMeasure = 24;
 bool is_single(const GemmArgs& args) { return args.input_type == DataType::Float32; }
 
 const KernelInfo& single_kernel() { return simt_ladder().back(); }
-
-/// As much as the library makes use of.
-int alignment_bytes(const void* data) {
-  constexpr int kMostBits = 4;
-  return 1 << std::min(std::countr_zero(std::bit_cast<std::uintptr_t>(data)), kMostBits);
-}
-
-/// Without gaps where the matrix is not read: what is said of it then means nothing.
-MatrixLayout layout_of(const void* data, std::int64_t leading_dimension, std::int64_t batch_stride,
-                       Layout order, bool is_read) {
-  MatrixLayout layout;
-  layout.order = order;
-  if (!is_read) return layout;
-  layout.leading_dimension = leading_dimension;
-  layout.batch_stride = batch_stride;
-  layout.alignment_bytes = alignment_bytes(data);
-  return layout;
-}
-
-GemmDescriptor descriptor_of(const GemmArgs& args) {
-  const auto [m, n, k] = args.shape;
-  const bool has_product = m > 0 && n > 0 && k > 0 && args.alpha != 0;
-  const bool has_output = m > 0 && n > 0;
-  GemmDescriptor gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.input_type = args.input_type;
-  gemm.output_type = args.output_type;
-  const BatchStrides strides = batch_strides_of(args);
-  gemm.batch_count = args.batch_count;
-  gemm.a = layout_of(args.a, args.lda, strides.a, Layout::RowMajor, has_product);
-  gemm.b = layout_of(args.b, args.ldb, strides.b, args.b_layout, has_product);
-  gemm.d = layout_of(args.d, args.ldd, strides.d, Layout::RowMajor, has_output);
-  gemm.bias = args.bias_kind;
-  gemm.bias_type = args.output_type;
-  gemm.activation = args.activation;
-  gemm.c = args.beta == 0 ? gemm.d : layout_of(args.c, args.ldc, strides.c, Layout::RowMajor, has_output);
-  return gemm;
-}
-
-/// What descriptor_of() sets.
-auto fields_of(const GemmDescriptor& gemm) {
-  const auto fields_of_layout = [](const MatrixLayout& layout) {
-    return std::tuple(layout.order, layout.leading_dimension, layout.batch_stride, layout.alignment_bytes);
-  };
-  return std::tuple(gemm.m, gemm.n, gemm.k, gemm.batch_count, gemm.input_type, gemm.output_type,
-                    fields_of_layout(gemm.a), fields_of_layout(gemm.b), fields_of_layout(gemm.c),
-                    fields_of_layout(gemm.d), gemm.bias, gemm.bias_type, gemm.activation);
-}
 
 GemmOptions options_of(const GemmArgs& args, const std::string& config) {
   GemmOptions options;
@@ -98,7 +46,7 @@ Status find_plan(const GemmArgs& args, const std::string& config, const GemmPlan
   const GemmDescriptor descriptor = descriptor_of(args);
   const bool is_it = kept && kept->device == device && kept->config == config &&
                      kept->workspace_limit_bytes == args.workspace_bytes &&
-                     fields_of(kept->descriptor) == fields_of(descriptor);
+                     is_same_problem(kept->descriptor, descriptor);
   if (!is_it) {
     GemmPlan made;
     HG_RETURN_IF_ERROR(made.create(descriptor, options_of(args, config)));

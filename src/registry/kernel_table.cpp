@@ -144,7 +144,7 @@ constexpr std::array kKernels = {
     KernelInfo{"simt.8", "cp_async", "cp.async: the next K block comes while this one is multiplied", kSimt,
                simt::v8::can_implement, simt::v8::launch, &kSimtCpAsync},
 
-    KernelInfo{"best", "library", "what the library chooses for the operands and the GPU", kLibrary,
+    KernelInfo{kLibraryVersion, "library", "what the library chooses for the operands and the GPU", kLibrary,
                best::can_implement, best::launch, &kLibraryConfigs, best::choose},
 };
 

@@ -53,6 +53,9 @@ struct TuningSpace {
 /// The workspace that kernels get where they are measured and verified: as much as cuBLAS.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
 
+/// The version that is the library.
+inline constexpr std::string_view kLibraryVersion = "best";
+
 /// What a kernel that chooses by operands and GPU would run.
 struct KernelChoice {
   std::string config;       ///< its name

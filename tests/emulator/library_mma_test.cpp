@@ -21,7 +21,7 @@ namespace {
 
 using library::Backend;
 using library::Device;
-using library::mma_backend;
+using library::mma_sync_backend;
 using library::OperandMajor;
 using library::PreparedGemm;
 using library::Problem;

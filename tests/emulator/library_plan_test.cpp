@@ -124,7 +124,7 @@ TEST(EmulatedLibraryPlan, SaysWhatItChoseAndWhy) {
   gemm.m = gemm.n = gemm.k = 256;
   GemmPlan plan;
   ASSERT_TRUE(plan.create(gemm).ok());
-  EXPECT_THAT(plan.config(), StartsWith("wgmma_"));
+  EXPECT_THAT(plan.config(), StartsWith("cooperative_"));
   EXPECT_THAT(plan.explain(), HasSubstr(plan.config()));
   EXPECT_THAT(plan.explain(), HasSubstr("256x256x256"));
   gemm.a.alignment_bytes = 4;
@@ -159,7 +159,7 @@ TEST(EmulatedLibraryPlan, TakesTheNextKernelWhereTheDriverRefusesATensorMap) {
   strict_target(1);
   EXPECT_EQ(plan.create(gemm, options).code(), StatusCode::Unsupported);
   ASSERT_TRUE(plan.create(gemm).ok());
-  EXPECT_THAT(plan.config(), StartsWith("wgmma_"));
+  EXPECT_THAT(plan.config(), StartsWith("cooperative_"));
   EXPECT_NE(plan.config(), skinny);
   EXPECT_THAT(plan.explain(), HasSubstr("chosen after " + skinny + " failed (A: cuTensorMapEncodeTiled"));
 

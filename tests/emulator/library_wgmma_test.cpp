@@ -53,15 +53,8 @@ struct Case {
   int sms;
 };
 
-/// The configuration's name in characters that a test's name may have.
-std::string test_name(const GemmConfig& config) {
-  std::string name = name_of(config);
-  std::replace(name.begin(), name.end(), '+', '_');
-  return name;
-}
-
 std::string test_name(const Case& test) {
-  return test_name(test.config) + "_on_" + std::to_string(test.sms) + "_" + test_name(test.problem);
+  return test_name(name_of(test.config)) + "_on_" + std::to_string(test.sms) + "_" + test_name(test.problem);
 }
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test_name(test); }
@@ -536,9 +529,9 @@ TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {
   const LibraryGemm gemm({.shape = {133, 152, 75}}, emulated_memory());
   for (const char* const name : {"cooperative_128x208_s4_c2x1", "cooperative_256x192+128_s4_c1x2"}) {
     std::unique_ptr<const PreparedGemm> prepared;
-    const Status status = wgmma_backend().prepare(gemm.problem(), device_of(1), config, &prepared);
+    const Status status = wgmma_backend().prepare(gemm.problem(), device_of(1), name, &prepared);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
-    EXPECT_EQ(status.message(), std::string(config) + ": the GPU runs no cluster of so many CTAs");
+    EXPECT_EQ(status.message(), std::string(name) + ": the GPU runs no cluster of so many CTAs");
   }
 }
 

@@ -572,9 +572,9 @@ MUTANTS = {
     "library_last_piece_of_other_columns": (LIBRARY, [
         (COOPERATIVE, "accum[block][column / 2 + e]",
          "accum[block][(piece * Config::kStoreN / 2 + e) % (Config::BLOCK_N / 2)]")]),
-    "library_cooperative_workspace_split_of_the_same_k": (LIBRARY, [
-        (COOPERATIVE, "first_of_cluster + first_k_block", "0 * first_of_k_slice + first_k_block")]),
-    "library_cooperative_workspace_split_of_other_batches": (LIBRARY, [
+    "library_workspace_split_of_the_same_k": (LIBRARY, [
+        (COOPERATIVE, "first_of_cluster + first_k_block", "0 * first_of_cluster + first_k_block")]),
+    "library_workspace_split_of_other_batches": (LIBRARY, [
         (COOPERATIVE, "tile.batch / params.workspace_split_k;", "tile.batch;")]),
     "library_expects_whole_boxes": (LIBRARY, [
         (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",

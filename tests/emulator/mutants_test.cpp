@@ -310,8 +310,8 @@ const Mutant kLibraryMutants[] = {
     {"library_last_tile_ends_early", {kWrongSum}},
     {"library_last_piece_beyond_the_tile", {kWrongSum}},
     {"library_last_piece_of_other_columns", {kWrongSum}},
-    {"library_cooperative_workspace_split_of_the_same_k", {kWrongSum}},
-    {"library_cooperative_workspace_split_of_other_batches", {kWrongSum}},
+    {"library_workspace_split_of_the_same_k", {kWrongSum}},
+    {"library_workspace_split_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
     {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
@@ -397,7 +397,7 @@ struct LibraryRun {
 
 /// Tiles that follow each other and are stored by TMA in part; a cluster's one tile of fewer blocks of K than stages,
 /// layouts of which its CTAs share slices, and more blocks than stages; K that CTAs share, of one cluster and of two;
-/// columns that are no whole spans; consumers in turn; tiles of two widths, and of layouts that come in spans; few rows;
+/// columns that are no whole swizzle atoms; pingpong; a mixed tile N, and layouts that come in swizzle atoms; small M;
 /// many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
@@ -529,12 +529,13 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
 INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// The kernel that the mistake is in: "wide" of "library_cooperative_mixed_n_no_drain". Mutants of the wgmma kernel do not name theirs.
+/// The kernel that the mistake is in: "pingpong" of "library_pingpong_no_drain". Mutants of the cooperative kernel of one
+/// tile N do not name theirs.
 std::string_view kernel_of(const Mutant& mutant) {
-  for (const std::string_view kernel : {"pingpong", "skinny", "wide"}) {
+  for (const std::string_view kernel : {"pingpong", "small_m", "cooperative_mixed_n"}) {
     if (std::string_view(mutant.name).starts_with("library_" + std::string(kernel) + "_")) return kernel;
   }
-  return "wgmma";
+  return "cooperative";
 }
 
 class LibraryMutants : public testing::TestWithParam<Mutant> {};

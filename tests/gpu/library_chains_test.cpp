@@ -19,6 +19,7 @@
 #include "hopper_gemm/gemm.hpp"
 #include "library_on_gpu.hpp"
 #include "require_hopper.hpp"
+#include "tests/library_gemm.hpp"
 #include "verify/fill.hpp"
 
 namespace hopper_gemm {
@@ -197,7 +198,7 @@ TEST_P(LibraryChains, GiveInAStreamWhatTheyGiveLinkByLink) {
 
 std::string name_of(const testing::TestParamInfo<LibraryChains::ParamType>& info) {
   const auto& [link, overlaps] = info.param;
-  std::string name = link.configs.front();
+  std::string name = test_name(link.configs.front());
   if (link.configs.size() > 1) name += "_and_" + std::to_string(link.configs.size() - 1) + "_others";
   return name + "_" + std::to_string(link.rows) +
          (link.layout_of_w == Layout::ColumnMajor ? "_k_major" : "") +

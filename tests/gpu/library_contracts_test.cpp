@@ -150,7 +150,7 @@ TEST_P(LibraryNeighbours, AreNoProgrammaticEdgesWhereTheOptionIsOff) {
 #endif
 
 INSTANTIATE_TEST_SUITE_P(Kernels, LibraryNeighbours, testing::ValuesIn(kKernels),
-                         [](const auto& param) { return param.param.config; });
+                         [](const auto& param) { return test_name(param.param.config); });
 
 // --- Captures --------------------------------------------------------------------------------------------------------
 

@@ -257,7 +257,7 @@ TEST_P(LibraryConfigs, GiveEqualBitsOnEveryRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LibraryConfigs, testing::ValuesIn(all_configs()),
-                         [](const auto& param) { return param.param; });
+                         [](const auto& param) { return test_name(param.param); });
 
 // Of kernels that are compiled for each layout.
 class LibraryLayouts
@@ -305,7 +305,7 @@ std::vector<std::string> configs_of_mixed_n() {
 std::string name_of_layouts(const testing::TestParamInfo<LibraryLayouts::ParamType>& info) {
   const auto& [config, major_a, major_b, type] = info.param;
   const auto letters = [](OperandMajor major) { return major == OperandMajor::K ? "k" : "mn"; };
-  return config + "_a_" + letters(major_a) + "_b_" + letters(major_b) + "_" + to_string(type);
+  return test_name(config) + "_a_" + letters(major_a) + "_b_" + letters(major_b) + "_" + to_string(type);
 }
 
 INSTANTIATE_TEST_SUITE_P(WithoutCublas, LibraryLayouts,

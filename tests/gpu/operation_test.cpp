@@ -12,8 +12,10 @@
 #include "benchmark/cublas_baseline.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
+#include "benchmark/other_library.hpp"
 #include "registry/registry.hpp"
 #include "require_hopper.hpp"
+#include "tests/test_support.hpp"
 #include "verify/cublas_gemm.hpp"
 #include "verify/verify.hpp"
 
@@ -58,6 +60,21 @@ TEST(Operations, OfTheLibraryAreVerified) {
   for (const GemmProblem& problem : problems()) {
     SCOPED_TRACE(operation_text(problem));
     const VerifyReport report = verify(problem, "best", find_kernel("best")->launch);
+    EXPECT_TRUE(report.verified) << report.detail;
+  }
+}
+
+TEST(Operations, OfALibraryThatIsLoadedAreVerified) {
+  HG_SKIP_WITHOUT_HOPPER();
+  std::unique_ptr<OtherLibrary> library;
+  const Status loaded =
+      OtherLibrary::load("--against", path_beside_the_test("../libhopper_gemm.so"), &library);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
+  for (const GemmProblem& problem : problems()) {
+    SCOPED_TRACE(operation_text(problem));
+    const VerifyReport report = verify(problem, "against", [&](const GemmArgs& args, cudaStream_t stream) {
+      return library->launch(args, stream);
+    });
     EXPECT_TRUE(report.verified) << report.detail;
   }
 }

@@ -30,6 +30,7 @@
 #include "gemm/host/mixed_n.hpp"
 #include "gemm/host/small_m.hpp"
 #include "gemm/instances/cooperative_configs.hpp"
+#include "gemm/instances/small_m_configs.hpp"
 #include "gemm/kernel/cooperative.cuh"
 #include "gemm/scheduler/mixed_n.hpp"
 
