@@ -37,11 +37,13 @@ add_library(hopper_gemm_library_wgmma OBJECT
   src/gemm/epilogue/reduce_partials.cu
   src/gemm/host/pingpong.cu
   src/gemm/host/small_m.cu
-  src/gemm/host/wgmma_backend.cu
+  src/gemm/host/cooperative.cu
   src/gemm/instances/cooperative_large.cu
   src/gemm/instances/cooperative_alpha_only.cu
   src/gemm/instances/cooperative_small.cu
   src/gemm/heuristics/tuned.cpp
+  src/gemm/host/operand_maps.cpp
+  src/gemm/host/wgmma_backend.cpp
   src/gemm/host/cooperative_mixed_n.cu)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)
 hg_guard_ptxas(hopper_gemm_library_wgmma)

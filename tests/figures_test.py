@@ -212,7 +212,7 @@ class FiguresTest(unittest.TestCase):
         percents = {(row["m"], row["n"], row["k"], row["config"]): float(row["percent_of_cublas"])
                     for row in read_rows(RECORDS / "library.csv")
                     if (row["version"], row["mode"]) == ("best", "burst")}
-        rows = re.findall(r"\| (\d+)x(\d+)x(\d+) \| `(\w+)` \| (.*) \|$", text, re.MULTILINE)
+        rows = re.findall(r"\| (\d+)x(\d+)x(\d+) \| `([\w+]+)` \| (.*) \|$", text, re.MULTILINE)
         self.assertEqual(len(rows), 10)
         for *problem, percent in rows:
             with self.subTest(problem):

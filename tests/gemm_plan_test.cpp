@@ -638,7 +638,7 @@ TEST_F(GemmPlanTest, TakesWgmmaWhereItCanAndMmaElse) {
   fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
   ASSERT_TRUE(create(small_gemm(), {}, kA100).ok());
   EXPECT_EQ(plan_->config(), "mma_sync_fake");
-  EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: the GPU is no Hopper\nmma_fake\n"));
+  EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: the GPU is no Hopper\nmma_sync_fake\n"));
 }
 
 TEST_F(GemmPlanTest, TakesMmaWhereWgmmaCannotBeSetUp) {
@@ -661,7 +661,7 @@ TEST_F(GemmPlanTest, DoesWhatTheOptionsAndTheEnvironmentAskFor) {
   ASSERT_TRUE(create(small_gemm(), {.config = "mma_sync_fake"}).ok());
   EXPECT_EQ(plan_->config(), "mma_sync_fake");
   EXPECT_THAT(plan_->explain(), HasSubstr("mma_sync_fake, as options.config asks"));
-  ASSERT_TRUE(create(small_gemm(), {.config = "mma"}).ok());
+  ASSERT_TRUE(create(small_gemm(), {.config = "mma_sync"}).ok());
   EXPECT_EQ(plan_->config(), "mma_sync_fake");
 
   setenv("HGEMM_CONFIG", "mma_sync_fake", 1);
@@ -675,9 +675,10 @@ TEST_F(GemmPlanTest, DoesWhatTheOptionsAndTheEnvironmentAskFor) {
 }
 
 TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
-  Status status = create(small_gemm(), {.config = "mma_128x999"});
+  Status status = create(small_gemm(), {.config = "mma_sync_128x999"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(status.message(), "options.config asks for mma_128x999: there is no configuration mma_128x999");
+  EXPECT_EQ(status.message(),
+            "options.config asks for mma_sync_128x999: there is no configuration mma_sync_128x999");
   status = create(small_gemm(), {.config = "mma_synca_fake"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_EQ(status.message(),
@@ -693,7 +694,7 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
 TEST_F(GemmPlanTest, TakesTheEnvironmentForAWish) {
   for (const auto& [wish, reason] :
        {std::pair("mma_synca_fake", "the names of configurations begin with one of wgmma, mma_sync"),
-        std::pair("mma_128x999", "there is no configuration mma_128x999"),
+        std::pair("mma_sync_128x999", "there is no configuration mma_sync_128x999"),
         std::pair("\033[31mred\n", "the names of configurations")}) {
     setenv("HGEMM_CONFIG", wish, 1);
     ASSERT_TRUE(create(small_gemm()).ok()) << wish;

@@ -8,7 +8,8 @@
 
 namespace hopper_gemm::library::cooperative {
 
-constexpr KernelConfig kernel(int consumers, int block_n, int stages, int cluster_m = 1, int cluster_n = 1) {
+HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int stages, int cluster_m = 1,
+                                             int cluster_n = 1) {
   KernelConfig config = {.schedule = Schedule::Cooperative,
                          .consumers = consumers,
                          .block_m = 64 * consumers,
@@ -78,7 +79,7 @@ HG_INSTANTIATE(
 
 namespace hopper_gemm::library::small_m {
 
-constexpr KernelConfig kernel(int block_m, int block_n, int stages) {
+HG_HOST_DEVICE constexpr KernelConfig kernel(int block_m, int block_n, int stages) {
   return {.schedule = Schedule::SmallM,
           .consumers = 1,
           .block_m = block_m,

@@ -208,7 +208,7 @@ namespace {
 
 /// One of the configurations and families that can be asked for.
 std::string draw_config(std::mt19937_64* random) {
-  std::vector<std::string> names = {"wgmma", "mma"};
+  std::vector<std::string> names = {"wgmma", "mma_sync"};
   for (const library::Backend* backend : {&library::wgmma_backend(), &library::mma_sync_backend()}) {
     const std::vector<std::string> configs = backend->configs();
     names.insert(names.end(), configs.begin(), configs.end());

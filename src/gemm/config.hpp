@@ -57,8 +57,11 @@ struct GemmConfig {
   int split_k = 1;            ///< CTAs of a cluster, which add up their partials among themselves
   int workspace_split_k = 1;  ///< clusters, whose partials go through the workspace
 
-  friend bool operator==(const GemmConfig&, const GemmConfig&) = default;
+  HG_HOST_DEVICE friend constexpr bool operator==(const GemmConfig&, const GemmConfig&) = default;
 };
+
+/// Lines of an MN-major operand that come at a time: 128 bytes of its rows, one swizzle atom.
+inline constexpr int kAtomLines = 64;
 
 /// The most CTAs that share a tile's K: the largest cluster that every sm_90 GPU runs.
 inline constexpr int kMaxSplitK = 8;
@@ -77,7 +80,9 @@ inline constexpr int kStoreBufferBytes = 16 * 128;
 HG_HOST_DEVICE constexpr int cluster_size(const KernelConfig& kernel) {
   return kernel.cluster_m * kernel.cluster_n;
 }
-constexpr int cluster_size(const GemmConfig& config) { return cluster_size(config.kernel) * config.split_k; }
+HG_HOST_DEVICE constexpr int cluster_size(const GemmConfig& config) {
+  return cluster_size(config.kernel) * config.split_k;
+}
 
 /// The most tiles that a kernel for small M computes one above the other: of more rows larger tiles are faster.
 inline constexpr int kMostSmallMTiles = 2;

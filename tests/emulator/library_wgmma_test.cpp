@@ -54,7 +54,8 @@ struct Case {
 };
 
 std::string test_name(const Case& test) {
-  return test_name(name_of(test.config)) + "_on_" + std::to_string(test.sms) + "_" + test_name(test.problem);
+  return hopper_gemm::test_name(name_of(test.config)) + "_on_" + std::to_string(test.sms) + "_" +
+         test_name(test.problem);
 }
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test_name(test); }
@@ -522,6 +523,22 @@ TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHas
       }
     }
   }
+}
+
+TEST(EmulatedLibraryWgmmaChoice, TakesTheBestOfAScheduleThatIsAskedFor) {
+  configure({.sms = 4});
+  const LibraryGemm gemm({.shape = {133, 152, 75}}, emulated_memory());
+  const LibraryGemm decode({.shape = {5, 152, 75}}, emulated_memory());
+  std::unique_ptr<const PreparedGemm> prepared;
+  for (const std::string name : {"cooperative", "pingpong", "small_m"}) {
+    const LibraryGemm& asked = name == "small_m" ? decode : gemm;
+    const Status status = wgmma_backend().prepare(asked.problem(), device_of(4), name, &prepared);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_THAT(prepared->config(), testing::StartsWith(name + "_"));
+  }
+  const Status refused = wgmma_backend().prepare(gemm.problem(), device_of(4), "small_m", &prepared);
+  EXPECT_EQ(refused.code(), StatusCode::Unsupported);
+  EXPECT_EQ(refused.message(), "no kernel of the schedule small_m computes it");
 }
 
 TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {

@@ -50,7 +50,7 @@ SMALL_M = "src/gemm/host/small_m.cu"
 WIDE = "src/gemm/host/cooperative_mixed_n.cu"
 WIDE_GEMM = "src/gemm/kernel/cooperative_mixed_n.cuh"
 MIXED_N = "src/gemm/kernel/mixed_n.cuh"
-MIXED_N_LAUNCH = "src/gemm/host/mixed_n_launch.hpp"
+MIXED_N_LAUNCH = "src/gemm/host/mixed_n_launcher.hpp"
 SMALL_M_GEMM = "src/gemm/kernel/small_m.cuh"
 SPLIT_K_EXCHANGE = "src/gemm/epilogue/split_k_exchange.cuh"
 
@@ -183,12 +183,12 @@ DEFAULT_CONFIGS = "constexpr std::array kConfigs = {kLargeConfig, kSmallConfig};
 UNUSED = {
     LIBRARY: [(COOPERATIVE, "multiply_layouts<Config, __half>(", "multiply_layouts<Config, __nv_bfloat16>(")],
     SMALL_M: [
-        (SMALL_M, "kernels_of<Config, __half>()", "kernels_of<Config, __nv_bfloat16>()"),
-        (SMALL_M, "  using Config = small_m::Config<kKernel>;\n",
+        (SMALL_M, "kernels_of<ThisConfig, __half>()", "kernels_of<ThisConfig, __nv_bfloat16>()"),
+        (SMALL_M, "  using ThisConfig = Config<kKernel>;\n",
          "  if constexpr (kKernel.block_n == 128 || kKernel.stages == 8) return {kKernel, {}, {}, 0};\n"
-         "  else {\n  using Config = small_m::Config<kKernel>;\n"),
-        (SMALL_M, "          sizeof(small_m::SharedStorage<Config>)};\n",
-         "          sizeof(small_m::SharedStorage<Config>)};\n  }\n")],
+         "  else {\n  using ThisConfig = Config<kKernel>;\n"),
+        (SMALL_M, "          sizeof(SharedStorage<ThisConfig>)};\n",
+         "          sizeof(SharedStorage<ThisConfig>)};\n  }\n")],
     PINGPONG: [
         (MIXED_N_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, "),
         (MIXED_N_LAUNCH, "Config::kKernel.epilogues != Epilogues::AlphaOnly", "false")],

@@ -136,9 +136,13 @@ bool can_store_by_tma(const Problem& problem) {
       .empty();
 }
 
-bool is_alpha_only(const Problem& problem) {
+bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
-  return can_store_by_tma(problem) && epilogue.output_type != DataType::Float32 &&
+  // The cooperative kernel of one tile N rounds to either 16-bit type, others to the inputs' alone.
+  const bool has_type = kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0
+                            ? epilogue.output_type != DataType::Float32
+                            : epilogue.output_type == problem.args.input_type;
+  return has_type && can_store_by_tma(problem) &&
          problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
@@ -159,10 +163,9 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
     return has_room(stage_lines_n(kernel)) && args.shape.m <= kMostSmallMTiles * kernel.block_m &&
            most_ctas <= std::numeric_limits<int>::max();
   }
-  if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || is_alpha_only(problem);
-  const bool has_epilogue = kernel.epilogues == Epilogues::AlphaOnly
-                                ? is_alpha_only(problem) && args.epilogue.output_type == args.input_type
-                                : can_store_by_tma(problem);
+  if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || needs_alpha_only(kernel, problem);
+  const bool has_epilogue = kernel.epilogues == Epilogues::AlphaOnly ? needs_alpha_only(kernel, problem)
+                                                                     : can_store_by_tma(problem);
   return has_room(kernel.cluster_n * kernel.block_n) && has_epilogue && args.batch_count == 1;
 }
 

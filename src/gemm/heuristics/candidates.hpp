@@ -29,8 +29,8 @@ std::string fault_of_operand(const char* name, std::int64_t leading_dimension, s
 /// Whether TMA can store D, whole 16-byte chunks of it at least.
 bool can_store_by_tma(const Problem& problem);
 
-/// Whether EpilogueKind::AlphaOnly is all that the problem needs where beta is 0.
-bool is_alpha_only(const Problem& problem);
+/// Whether EpilogueKind::AlphaOnly of the kernel is all that the problem needs where beta is 0.
+bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem);
 
 /// Whether the kernel can compute the problem: where beta is 0, unless it has Epilogues::All.
 bool can_compute(const KernelConfig& kernel, const Problem& problem);

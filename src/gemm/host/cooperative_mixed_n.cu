@@ -3,21 +3,20 @@
 #include "gemm/kernel/cooperative_mixed_n.cuh"
 
 #include <cstdint>
+#include <memory>
 
 #include "device/wave_steps.hpp"
-#include "gemm/host/mixed_n_launch.hpp"
+#include "gemm/host/mixed_n_launcher.hpp"
 
-namespace hopper_gemm::library {
+namespace hopper_gemm::library::cooperative_mixed_n {
 namespace {
-
-using cooperative_mixed_n::Config;
 
 __device__ WaveSteps steps_of_launches;
 
 struct Kernels {
   template <typename Operands, EpilogueKind>
   static auto of() {
-    return cooperative_mixed_n::gemm_kernel<Operands>;
+    return gemm_kernel<Operands>;
   }
 
   /// See find_wave_steps().
@@ -34,9 +33,12 @@ struct Kernels {
   }
 };
 
+using Launcher = MixedNLauncher<Config, SharedStorage, MixedNParams<Config>, Kernels>;
+
+Status active_clusters(const GemmConfig&, int* clusters) { return Launcher::active_clusters(clusters); }
+
 }  // namespace
 
-const MixedNKernel kWideKernel =
-    MixedNLauncher<Config, cooperative_mixed_n::SharedStorage, MixedNParams<Config>, Kernels>::kKernel;
+const KernelFamily kFamily = {active_clusters, Launcher::make};
 
-}  // namespace hopper_gemm::library
+}  // namespace hopper_gemm::library::cooperative_mixed_n

@@ -1,45 +1,52 @@
 // The host's half of the kernel for small M.
 
-#include "gemm/host/small_m.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "common/ceil_div.hpp"
 #include "device/launch.hpp"
 #include "gemm/heuristics/candidates.hpp"
+#include "gemm/host/enqueue.hpp"
+#include "gemm/host/kernel_launcher.hpp"
+#include "gemm/host/operand_maps.hpp"
 #include "gemm/instances/small_m_configs.hpp"
 #include "gemm/kernel/small_m.cuh"
 
-namespace hopper_gemm::library {
+namespace hopper_gemm::library::small_m {
 namespace {
 
-using Kernel = void (*)(TensorMap, TensorMap, small_m::Params);
+using Kernel = void (*)(TensorMap, TensorMap, Params);
+
+/// Of one type.
+struct Kernels {
+  Kernel alpha_only;
+  Kernel general;
+};
 
 struct Instance {
-  KernelConfig kernel;
-  std::array<Kernel, 2> bf16;  // plain, general
-  std::array<Kernel, 2> fp16;
+  KernelConfig config;
+  Kernels bf16;
+  Kernels fp16;
   std::size_t smem_bytes;  // of all of them
-
-  const std::array<Kernel, 2>& of(DataType type) const { return type == DataType::Float16 ? fp16 : bf16; }
 };
 
 template <typename Config, typename T>
-constexpr std::array<Kernel, 2> kernels_of() {
-  return {small_m::gemm_kernel<Config, T, EpilogueKind::AlphaOnly>,
-          small_m::gemm_kernel<Config, T, EpilogueKind::General>};
+constexpr Kernels kernels_of() {
+  return {gemm_kernel<Config, T, EpilogueKind::AlphaOnly>, gemm_kernel<Config, T, EpilogueKind::General>};
 }
 
 template <KernelConfig kKernel>
 constexpr Instance instance_of() {
-  using Config = small_m::Config<kKernel>;
+  using ThisConfig = Config<kKernel>;
   // 1 KiB of each CTA is the system's.
   constexpr int kCtasOfAnSm = shares_an_sm(kKernel) ? 2 : 1;
-  static_assert(kCtasOfAnSm * (sizeof(small_m::SharedStorage<Config>) + 1024) <= 228 * 1024);
-  return {kKernel, kernels_of<Config, __nv_bfloat16>(), kernels_of<Config, __half>(),
-          sizeof(small_m::SharedStorage<Config>)};
+  static_assert(kCtasOfAnSm * (sizeof(SharedStorage<ThisConfig>) + 1024) <= 228 * 1024);
+  return {kKernel, kernels_of<ThisConfig, __nv_bfloat16>(), kernels_of<ThisConfig, __half>(),
+          sizeof(SharedStorage<ThisConfig>)};
 }
 
 constexpr std::array kInstances = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
@@ -49,63 +56,109 @@ constexpr std::array kInstances = []<std::size_t... kIndex>(std::index_sequence<
 
 const Instance& instance_of(const KernelConfig& kernel) {
   return *std::find_if(kInstances.begin(), kInstances.end(),
-                       [&](const Instance& instance) { return instance.kernel == compiled(kernel); });
+                       [&](const Instance& instance) { return instance.config == compiled(kernel); });
 }
 
-}  // namespace
-
-Status load_small_m(const KernelConfig& kernel) {
-  const Instance& instance = instance_of(kernel);
-  for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
-    for (const Kernel function : instance.of(type)) {
-      HG_RETURN_IF_ERROR(load_kernel(function));
-      HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(function, instance.smem_bytes));
-    }
-  }
-  return {};
-}
-
-Status small_m_clusters(const KernelConfig& kernel, int split, int* clusters) {
-  const Instance& instance = instance_of(kernel);
-  return max_active_clusters(instance.bf16.back(), split, num_threads(kernel), instance.smem_bytes, clusters);
-}
-
+/// Whether TMA brings the several blocks of a stage in one box: K is cut in blocks of 64 then, which are a dimension of
+/// the tensor map, and must be whole, since what is behind the end of a line is the next one.
 bool loads_whole_stages(const KernelConfig& kernel, int k) {
   return kernel.block_k > kBlockK && k % kBlockK == 0;
 }
 
-Status launch_small_m(const KernelConfig& kernel, int split, const TensorMap& tensor_map_a,
-                      const TensorMap& tensor_map_b, const KernelArgs& args, const SmallMLaunch& launch,
-                      cudaStream_t stream) {
-  const Instance& instance = instance_of(kernel);
-  small_m::Params params;
-  params.shape = args.shape;
-  params.tiles_m = ceil_div(args.shape.m, kernel.block_m);
-  params.tiles_n = ceil_div(args.shape.n, kernel.block_n);
-  params.columns = kernel.block_n;
-  params.split = split;
-  params.a_rows = loaded_lines(args.a, args.shape.m, kernel.block_m, 1);
-  params.k_stages = ceil_div(args.shape.k, kernel.block_k);
-  params.loads_whole_stages = loads_whole_stages(kernel, args.shape.k);
-  params.a_is_batched = args.a.batch_stride != 0;
-  params.b_is_batched = args.b.batch_stride != 0;
-  params.prefetched_stages =
-      launch.overlaps ? prefetched_stages(args, {.kernel = kernel, .split_k = split}) : 0;
-  params.triggers_dependents = launch.triggers_dependents;
-  params.epilogue = args.epilogue;
-  const auto num_ctas = static_cast<unsigned>(params.tiles_m * params.tiles_n * args.batch_count * split);
-  std::array<cudaLaunchAttribute, 2> attributes{};
-  unsigned num_attributes = 0;
-  if (split > 1) attributes[num_attributes++] = cluster_attribute(split);
-  if (launch.overlaps) attributes[num_attributes++] = programmatic_dependent_launch_attribute();
-  cudaLaunchConfig_t config =
-      launch_config(dim3(num_ctas), num_threads(kernel), instance.smem_bytes, attributes.data());
-  config.numAttrs = num_attributes;
-  config.stream = stream;
-  const auto& [plain, general] = instance.of(args.input_type);
-  HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, launch.is_alpha_only ? plain : general, tensor_map_a,
-                                             tensor_map_b, params));
+/// Of A or B: [batch, K / 64, lines, 64] by boxes of a stage's blocks if loads_whole_stages(), or else
+/// [batch, 1, lines, K] by those of one. lines: all of it; box_lines: of a stage.
+Status encode_stages(const char* name, const OperandArgs& operand, const KernelArgs& args,
+                     const KernelConfig& kernel, int lines, int box_lines, TensorMap* tensor_map) {
+  constexpr int kInputBytes = 2;
+  constexpr std::int64_t kBlockBytes = kBlockK * kInputBytes;
+  const bool is_whole = loads_whole_stages(kernel, args.shape.k);
+  const std::int64_t block = is_whole ? kBlockK : args.shape.k;
+  const std::int64_t batches = operand.batch_stride == 0 ? 1 : args.batch_count;
+  const std::array<std::int64_t, 4> extents = {block, lines, args.shape.k / block, batches};
+  const std::int64_t line_stride_bytes = operand.leading_dimension * kInputBytes;
+  // The manual of cuTensorMapEncodeTiled has each stride span the dimension before it. Blocks lie within lines, and
+  // have the smaller one: drivers take that.
+  const std::array<std::int64_t, 3> strides_bytes = {
+      line_stride_bytes, kBlockBytes,
+      batch_stride_bytes(batches, operand.batch_stride * kInputBytes, lines, line_stride_bytes)};
+  const std::array<int, 4> box = {kBlockK, box_lines, is_whole ? kernel.block_k / kBlockK : 1, 1};
+  return encode_map(name, args.input_type, extents, strides_bytes, box, tensor_map);
+}
+
+class Launcher final : public KernelLauncher {
+ public:
+  explicit Launcher(const LauncherRequest& request)
+      : kernel_(request.config.kernel),
+        kernels_(request.problem.args.input_type == DataType::Float16 ? instance_of(kernel_).fp16
+                                                                      : instance_of(kernel_).bf16) {
+    const KernelArgs& args = request.problem.args;
+    const GemmShape shape = args.shape;
+    const int split = request.config.split_k;
+    params_.shape = shape;
+    params_.tiles_m = ceil_div(shape.m, kernel_.block_m);
+    params_.tiles_n = ceil_div(shape.n, kernel_.block_n);
+    params_.columns = kernel_.block_n;
+    params_.split = split;
+    params_.a_rows = loaded_lines(args.a, shape.m, kernel_.block_m, 1);
+    params_.k_stages = ceil_div(shape.k, kernel_.block_k);
+    params_.loads_whole_stages = loads_whole_stages(kernel_, shape.k);
+    params_.a_is_batched = args.a.batch_stride != 0;
+    params_.b_is_batched = args.b.batch_stride != 0;
+    params_.prefetched_stages = request.overlaps ? prefetched_stages(args, request.config) : 0;
+    params_.triggers_dependents = request.problem.programmatic_dependent_launch;
+    launch_ = {.ctas = static_cast<unsigned>(params_.tiles_m * params_.tiles_n * args.batch_count * split),
+               .cluster_size = split,
+               .threads = num_threads(kernel_),
+               .smem_bytes = instance_of(kernel_).smem_bytes,
+               .overlaps = request.overlaps};
+  }
+
+  /// What the constructor cannot say that it failed at.
+  Status prepare(const KernelArgs& args) {
+    for (const Kernel function : {kernels_.alpha_only, kernels_.general}) {
+      HG_RETURN_IF_ERROR(load_kernel(function));
+      HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(function, launch_.smem_bytes));
+    }
+    HG_RETURN_IF_ERROR(encode_stages("A", args.a, args, kernel_, args.shape.m, params_.a_rows, &map_a_));
+    return encode_stages("B", args.b, args, kernel_, args.shape.n, kernel_.block_n, &map_b_);
+  }
+
+  Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
+                cudaStream_t stream) const override {
+    TensorMap map_a = map_a_;
+    TensorMap map_b = map_b_;
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &map_a));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b));
+    Params params = params_;
+    params.epilogue = epilogue;
+    return enqueue(kind == EpilogueKind::AlphaOnly ? kernels_.alpha_only : kernels_.general, launch_, stream,
+                   map_a, map_b, params);
+  }
+
+ private:
+  KernelConfig kernel_;
+  Kernels kernels_;
+  LaunchShape launch_{};
+  TensorMap map_a_{};
+  TensorMap map_b_{};
+  Params params_{};
+};
+
+Status active_clusters(const GemmConfig& config, int* clusters) {
+  const Instance& instance = instance_of(config.kernel);
+  return max_active_clusters(instance.bf16.general, config.split_k, num_threads(config.kernel),
+                             instance.smem_bytes, clusters);
+}
+
+Status make_launcher(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
+  auto made = std::make_unique<Launcher>(request);
+  HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
+  *launcher = std::move(made);
   return {};
 }
 
-}  // namespace hopper_gemm::library
+}  // namespace
+
+const KernelFamily kFamily = {active_clusters, make_launcher};
+
+}  // namespace hopper_gemm::library::small_m

@@ -22,7 +22,7 @@ inline constexpr KernelConfig kWideConfig = {.schedule = Schedule::Cooperative,
 /// stored under the other's products.
 inline constexpr int kWideEndKBlocks = 2;
 
-constexpr KernelConfig pingpong_config(int block_n, Epilogues epilogues, Majors majors) {
+HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epilogues, Majors majors) {
   return {.schedule = Schedule::Pingpong,
           .consumers = 2,
           .block_m = 128,
@@ -41,8 +41,5 @@ inline constexpr KernelConfig kPingpongConfigs[] = {
     pingpong_config(176, Epilogues::WithoutC, Majors::KMajorB),
     pingpong_config(144, Epilogues::WithoutC, Majors::KMajorB),
 };
-
-/// Lines of an MN-major operand that come at a time: 128 bytes of its rows, one swizzle atom.
-inline constexpr int kAtomLines = 64;
 
 }  // namespace hopper_gemm::library

@@ -284,7 +284,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
   }
 }
 
-/// Of a box, as launch_small_m() says.
+/// Of a box, as the host encodes it: in K, line, block and batch.
 using Coords = int[4];
 
 /// Calls visit(coords, block) for each box of an operand's share of a stage, of which `block` is the first.
@@ -323,7 +323,7 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   }
 }
 
-/// tensor_map_a, tensor_map_b: see launch_small_m().
+/// tensor_map_a, tensor_map_b: as encode_stages() makes them.
 template <typename Config, typename T, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,

@@ -1,0 +1,157 @@
+// The host's half of the cooperative kernel of one tile N.
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <span>
+
+#include "device/cluster_placement.hpp"
+#include "device/launch.hpp"
+#include "gemm/heuristics/candidates.hpp"
+#include "gemm/host/enqueue.hpp"
+#include "gemm/host/kernel_launcher.hpp"
+#include "gemm/host/operand_maps.hpp"
+#include "gemm/instances/cooperative_configs.hpp"
+#include "gemm/kernel/cooperative.cuh"
+
+namespace hopper_gemm::library::cooperative {
+namespace {
+
+constexpr int kNoLastStart = std::numeric_limits<int>::max();
+
+/// Where the last of the tiles along so many rows or columns begins, if it is to end with them.
+int last_start(int extent, int block) { return extent < block ? kNoLastStart : extent - block; }
+
+const Instance& instance_of(const KernelConfig& kernel) {
+  using Instances = std::span<const Instance>;
+  for (const Instances instances : {Instances(kLargeInstances), Instances(kSmallInstances)}) {
+    for (const Instance& instance : instances) {
+      if (instance.config == kernel) return instance;
+    }
+  }
+  return *std::find_if(kAlphaOnlyInstances.begin(), kAlphaOnlyInstances.end(),
+                       [&](const Instance& instance) { return instance.config == kernel; });
+}
+
+class Launcher final : public KernelLauncher {
+ public:
+  explicit Launcher(const LauncherRequest& request) : instance_(instance_of(request.config.kernel)) {
+    const auto& [problem, config, active_clusters, overlaps] = request;
+    const KernelArgs& args = problem.args;
+    const KernelConfig& kernel = config.kernel;
+    const GemmShape shape = args.shape;
+    const int cluster_m = kernel.block_m * kernel.cluster_m;
+    const int cluster_n = kernel.block_n * kernel.cluster_n;
+    const TileGrid grid = make_tile_grid(shape, cluster_m, cluster_n);
+    const int matrices = args.batch_count * config.workspace_split_k;
+    const std::uint32_t tiles = grid.num_tiles() * static_cast<std::uint32_t>(matrices);
+    const bool is_persistent = config.split_k == 1;
+    const int workers = is_persistent ? even_waves(tiles, active_clusters) : static_cast<int>(tiles);
+    const bool has_one_tile = tiles <= static_cast<std::uint32_t>(workers);
+    const int size = cluster_size(config);
+    launch_ = {.ctas = static_cast<unsigned>(workers) * static_cast<unsigned>(size),
+               .cluster_size = size,
+               .threads = num_threads(kernel),
+               .smem_bytes = instance_.smem_bytes,
+               .overlaps = overlaps};
+
+    params_.shape = shape;
+    params_.batch_count = matrices;
+    params_.grid = grid;
+    params_.num_tiles = tiles;
+    params_.a_major = args.a.major;
+    params_.b_major = args.b.major;
+    params_.a_is_batched = args.a.batch_stride != 0;
+    params_.b_is_batched = args.b.batch_stride != 0;
+    params_.is_fp16 = args.input_type == DataType::Float16;
+    params_.stores_by_tma = config.workspace_split_k == 1 && can_store_by_tma(problem);
+    // The curve pays where a wave is followed by others, which find in L2 what it has left there.
+    params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
+    params_.split = config.split_k;
+    const int k_blocks = k_blocks_of_cluster(args, config);
+    params_.k_blocks = k_blocks / config.split_k;
+    params_.longer_parts = k_blocks % config.split_k;
+    params_.used_stages =
+        has_one_tile ? std::min(kernel.stages, ceil_div(k_blocks, config.split_k)) : kernel.stages;
+    params_.a_lines = loaded_lines(args.a, shape.m, kernel.block_m, kernel.cluster_n);
+    params_.b_lines = loaded_lines(args.b, shape.n, kernel.block_n, kernel.cluster_m);
+    // What is loaded of MN-major rows, stored or read at a time is aligned.
+    constexpr int kVectorElems = 8;
+    const bool may_end_with_m = args.a.major == OperandMajor::K || shape.m % kVectorElems == 0;
+    const bool may_end_with_n = shape.n % kVectorElems == 0;
+    params_.last_m0 = may_end_with_m ? last_start(shape.m, kernel.block_m) : kNoLastStart;
+    params_.last_n0 = may_end_with_n ? last_start(shape.n, kernel.block_n) : kNoLastStart;
+    params_.prefetched_k_blocks = overlaps && has_one_tile ? prefetched_stages(args, config) : 0;
+    params_.triggers_dependents = problem.programmatic_dependent_launch;
+    params_.workspace_split_k = config.workspace_split_k;
+    params_.cluster_k_blocks = k_blocks;
+
+    std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
+    if (params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2 &&
+        workers <= ClusterPositions::kMaxClusters) {
+      positions_ = positions_by_gpc(known_cluster_placement(), workers);
+    }
+  }
+
+  /// What the constructor cannot say that it failed at.
+  Status prepare(const KernelArgs& args) {
+    for (const Kernel function : {instance_.alpha_only, instance_.general}) {
+      if (function == nullptr) continue;
+      HG_RETURN_IF_ERROR(load_kernel(function));
+      HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(function, instance_.smem_bytes));
+    }
+    const KernelConfig& kernel = instance_.config;
+    HG_RETURN_IF_ERROR(
+        encode_input("A", args.a, args, args.shape.m, params_.a_lines, kernel.cluster_n, &map_a_));
+    HG_RETURN_IF_ERROR(
+        encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel.cluster_m, &map_b_));
+    constexpr int kBoxRows = 16;  // of a warp
+    return params_.stores_by_tma ? encode_output(args, kBoxRows, &map_d_) : Status();
+  }
+
+  Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
+                cudaStream_t stream) const override {
+    TensorMap map_a = map_a_;
+    TensorMap map_b = map_b_;
+    TensorMap map_d = map_d_;
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &map_a));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b));
+    if (params_.stores_by_tma) HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
+    Params params = params_;
+    params.epilogue = epilogue;
+    if (epilogue.beta != 0) params.last_m0 = params.last_n0 = kNoLastStart;
+    return enqueue(kind == EpilogueKind::AlphaOnly ? instance_.alpha_only : instance_.general, launch_,
+                   stream, map_a, map_b, map_d, params, positions_);
+  }
+
+ private:
+  const Instance& instance_;
+  LaunchShape launch_{};
+  TensorMap map_a_{};
+  TensorMap map_b_{};
+  TensorMap map_d_{};  // unused unless TMA stores D
+  Params params_{};    // where beta is 0
+  ClusterPositions positions_{};
+};
+
+Status active_clusters(const GemmConfig& config, int* clusters) {
+  const Instance& instance = instance_of(config.kernel);
+  return max_active_clusters(instance.alpha_only, cluster_size(config), num_threads(config.kernel),
+                             instance.smem_bytes, clusters);
+}
+
+Status make_launcher(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
+  auto made = std::make_unique<Launcher>(request);
+  HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
+  *launcher = std::move(made);
+  return {};
+}
+
+}  // namespace
+
+const KernelFamily kFamily = {active_clusters, make_launcher};
+
+}  // namespace hopper_gemm::library::cooperative

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "gemm/config.hpp"
+#include "gemm/kernel_args.hpp"
+#include "gemm/problem.hpp"
+#include "hopper_gemm/status.hpp"
+
+namespace hopper_gemm::library {
+
+/// A kernel with all of its launches that does not depend on addresses. Immutable: several threads may launch it at a
+/// time.
+class KernelLauncher {
+ public:
+  virtual ~KernelLauncher() = default;
+
+  /// Enqueues the kernel and returns. epilogue: that of `args`, or the one that brings partials to the workspace. kind:
+  /// AlphaOnly where needs_alpha_only() and beta is 0.
+  virtual Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
+                        cudaStream_t stream) const = 0;
+};
+
+/// What a launcher is made for.
+struct LauncherRequest {
+  const Problem& problem;
+  const GemmConfig& config;  ///< whose kernel can_compute() the problem
+  int active_clusters;       ///< that the GPU runs at a time, at least 1
+  bool overlaps;             ///< the kernel may start before the one before it in the stream ends
+};
+
+/// The kernels of one source file.
+struct KernelFamily {
+  /// How many clusters of the configuration the current GPU runs at a time. Unsupported where not even one fits.
+  Status (*active_clusters)(const GemmConfig& config, int* clusters);
+
+  /// Loads the code onto the current GPU and encodes the tensor maps. Unsupported: the driver refuses one.
+  Status (*make_launcher)(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher);
+};
+
+namespace cooperative {
+extern const KernelFamily kFamily;
+}
+namespace cooperative_mixed_n {
+extern const KernelFamily kFamily;
+}
+namespace pingpong {
+extern const KernelFamily kFamily;
+}
+namespace small_m {
+extern const KernelFamily kFamily;
+}
+
+}  // namespace hopper_gemm::library

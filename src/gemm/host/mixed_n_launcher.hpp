@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "device/cluster_placement.hpp"
+#include "device/launch.hpp"
+#include "gemm/host/enqueue.hpp"
+#include "gemm/host/kernel_launcher.hpp"
+#include "gemm/host/operand_maps.hpp"
+#include "gemm/kernel/mixed_n.cuh"
+#include "gemm/scheduler/mixed_n.hpp"
+
+namespace hopper_gemm::library {
+
+/// Whether pairs of the bias, from even elements on, are aligned to their size.
+inline bool has_aligned_bias(const GemmEpilogue& epilogue) {
+  const auto pair_bytes = 2 * static_cast<std::uintptr_t>(size_of(epilogue.bias_type));
+  return epilogue.bias_kind == Bias::None ||
+         (reinterpret_cast<std::uintptr_t>(epilogue.bias) % pair_bytes == 0 &&
+          epilogue.bias_batch_stride % 2 == 0);
+}
+
+/// The host's half of a kernel with a mixed tile N. Config, SharedStorage, Params: the kernel's. Kernels::of<Operands,
+/// EpilogueKind>(): its instance. Kernels::begin_steps(): where the clusters of a launch keep pace, or null, see
+/// wave_pace.cuh; Kernels::load(): what it needs.
+template <typename Config, typename SharedStorage, typename Params, typename Kernels>
+class MixedNLauncher final : public KernelLauncher {
+ public:
+  explicit MixedNLauncher(const LauncherRequest& request)
+      : MixedNLauncher(request.problem.args,
+                       split_columns(request.problem.args.shape, wide_and_narrow(Config::kKernel),
+                                     k_blocks_of(Config::kKernel, request.problem.args.shape.k),
+                                     std::min(request.active_clusters, ClusterPositions::kMaxClusters))) {}
+
+  /// What the constructor cannot say that it failed at.
+  Status prepare(const KernelArgs& args) {
+    for (const Kernel function : {alpha_only_, general_}) {
+      HG_RETURN_IF_ERROR(load_kernel(function));
+      HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(function, sizeof(SharedStorage)));
+    }
+    HG_RETURN_IF_ERROR(Kernels::load());
+    const auto [m, n, k] = args.shape;
+    HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, Config::kMulticastM, 1, &map_a_));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::WIDE_N, 1, &map_b_));
+    HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::NARROW_N, 1, &map_b_narrow_));
+    return encode_output(args, Config::kStoreM, &map_d_);
+  }
+
+  Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
+                cudaStream_t stream) const override {
+    TensorMap map_a = map_a_;
+    TensorMap map_b = map_b_;
+    TensorMap map_b_narrow = map_b_narrow_;
+    TensorMap map_d = map_d_;
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &map_a));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b_narrow));
+    HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
+    Params params = params_;
+    params.alpha = epilogue.alpha;
+    if constexpr (requires { params.epilogue; }) {
+      params.epilogue = {epilogue, args.shape, has_aligned_bias(epilogue)};
+    }
+    HG_RETURN_IF_ERROR(
+        Kernels::begin_steps(params.tiles, params.num_k_blocks, workers_, stream, &params.steps));
+    const LaunchShape launch = {.ctas = static_cast<unsigned>(workers_ * Config::kClusterN),
+                                .cluster_size = Config::kClusterN,
+                                .threads = Config::kNumThreads,
+                                .smem_bytes = sizeof(SharedStorage),
+                                .overlaps = false};
+    return enqueue(kind == EpilogueKind::AlphaOnly ? alpha_only_ : general_, launch, stream, map_a, map_b,
+                   map_b_narrow, map_d, params, positions_);
+  }
+
+  /// All instances have the same threads and shared memory.
+  static Status active_clusters(int* clusters) {
+    constexpr OperandArgs kKMajor = {nullptr, OperandMajor::K, 0, 0};
+    KernelArgs args{};
+    args.input_type = DataType::BFloat16;
+    args.a = args.b = kKMajor;
+    return max_active_clusters(kernel_of(args, EpilogueKind::AlphaOnly), Config::kClusterN,
+                               Config::kNumThreads, sizeof(SharedStorage), clusters);
+  }
+
+  static Status make(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
+    auto made = std::make_unique<MixedNLauncher>(request);
+    HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
+    *launcher = std::move(made);
+    return {};
+  }
+
+ private:
+  using Kernel = void (*)(TensorMap, TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
+
+  MixedNLauncher(const KernelArgs& args, const ColumnSplit& columns)
+      : alpha_only_(kernel_of(args, EpilogueKind::AlphaOnly)),
+        general_(kernel_of(args, EpilogueKind::General)),
+        workers_(columns.workers),
+        positions_(positions_by_gpc(known_cluster_placement(), columns.workers)) {
+    const int rows = ceil_div(args.shape.m, Config::BLOCK_M);
+    params_.tiles = {{rows, columns.wide_columns}, {rows, columns.narrow_columns}};
+    // TMA fills in zeros beyond K.
+    params_.num_k_blocks = k_blocks_of(Config::kKernel, args.shape.k);
+  }
+
+  template <typename T, EpilogueKind kEpilogueKind>
+  static Kernel kernel_of_majors(OperandMajor a, OperandMajor b) {
+    using ptx::Major;
+    if constexpr (Config::kKernel.majors == Majors::Any) {
+      if (b == OperandMajor::MN) {
+        return a == OperandMajor::MN
+                   ? Kernels::template of<Operands<Config, T, Major::MN, Major::MN>, kEpilogueKind>()
+                   : Kernels::template of<Operands<Config, T, Major::K, Major::MN>, kEpilogueKind>();
+      }
+    }
+    return a == OperandMajor::MN
+               ? Kernels::template of<Operands<Config, T, Major::MN, Major::K>, kEpilogueKind>()
+               : Kernels::template of<Operands<Config, T, Major::K, Major::K>, kEpilogueKind>();
+  }
+
+  template <EpilogueKind kEpilogueKind>
+  static Kernel kernel_of_type(const KernelArgs& args) {
+    return args.input_type == DataType::Float16
+               ? kernel_of_majors<__half, kEpilogueKind>(args.a.major, args.b.major)
+               : kernel_of_majors<__nv_bfloat16, kEpilogueKind>(args.a.major, args.b.major);
+  }
+
+  static Kernel kernel_of(const KernelArgs& args, EpilogueKind kind) {
+    if constexpr (Config::kKernel.epilogues != Epilogues::AlphaOnly) {
+      if (kind == EpilogueKind::General) return kernel_of_type<EpilogueKind::General>(args);
+    }
+    return kernel_of_type<EpilogueKind::AlphaOnly>(args);
+  }
+
+  Kernel alpha_only_;
+  Kernel general_;  // the same where it is all that is compiled
+  int workers_;
+  ClusterPositions positions_;
+  TensorMap map_a_{};
+  TensorMap map_b_{};
+  TensorMap map_b_narrow_{};
+  TensorMap map_d_{};
+  Params params_{};
+};
+
+}  // namespace hopper_gemm::library

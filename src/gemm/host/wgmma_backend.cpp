@@ -1,0 +1,292 @@
+// The back end wgmma: what it takes, which configuration it chooses, and what a plan keeps of it.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "device/launch.hpp"
+#include "device/tensor_map.hpp"
+#include "gemm/config_name.hpp"
+#include "gemm/epilogue/reduce_partials.hpp"
+#include "gemm/heuristics/candidates.hpp"
+#include "gemm/heuristics/cost_model.hpp"
+#include "gemm/heuristics/tuned.hpp"
+#include "gemm/host/backend.hpp"
+#include "gemm/host/kernel_launcher.hpp"
+#include "gemm/instances/small_m_configs.hpp"
+
+namespace hopper_gemm::library {
+namespace wgmma {
+namespace {
+
+constexpr int kTmaAlignmentBytes = 16;
+constexpr int kInputBytes = 2;
+std::string fault_of_input(const char* name, const OperandArgs& operand, int alignment_bytes,
+                           int batch_count) {
+  return fault_of_operand(name, operand.leading_dimension, operand.batch_stride, batch_count, alignment_bytes,
+                          kInputBytes);
+}
+
+Status can_implement(const Problem& problem, const Device& device) {
+  const KernelArgs& args = problem.args;
+  if (device.major != 9 || device.minor != 0) {
+    return unsupported("wgmma: the GPU is sm_" + std::to_string(device.major) + std::to_string(device.minor) +
+                       ", not sm_90");
+  }
+  if (args.shape.k == 0) return unsupported("wgmma: K is 0, and TMA has no empty tensors");
+  for (const std::string& fault : {fault_of_input("A", args.a, problem.alignments.a, args.batch_count),
+                                   fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
+    if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
+  }
+  // Of the smallest tile of all but kernels for small M, and so the largest number; tiles are counted in 32 bits.
+  if (static_cast<double>(num_tiles(args.shape, 64, 64)) * args.batch_count * kMaxSplitK >
+      std::numeric_limits<std::int32_t>::max()) {
+    return unsupported("wgmma: D has more tiles than a launch takes CTAs");
+  }
+  return check_tensor_map_support();
+}
+
+/// Whose source file holds the kernel.
+const KernelFamily& family_of(const KernelConfig& kernel) {
+  switch (kernel.schedule) {
+    case Schedule::Cooperative:
+      return kernel.narrow_n == 0 ? cooperative::kFamily : cooperative_mixed_n::kFamily;
+    case Schedule::Pingpong: return pingpong::kFamily;
+    case Schedule::SmallM: return small_m::kFamily;
+  }
+  return cooperative::kFamily;
+}
+
+/// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
+/// even one fits. Thread-safe.
+int active_clusters(const Device& device, const GemmConfig& config) {
+  static std::mutex mutex;
+  // An emulated GPU may get other SMs. K through the workspace has as many clusters, of the same size.
+  static std::map<std::tuple<int, std::uint64_t, int, std::string>, int> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const bool is_small_m = config.kernel.schedule == Schedule::SmallM;
+  const KernelConfig kernel = is_small_m ? compiled(config.kernel) : config.kernel;
+  const std::tuple key(device.id, device.context, device.sm_count,
+                       name_of({.kernel = kernel, .split_k = config.split_k}));
+  if (const auto entry = known.find(key); entry != known.end()) return entry->second;
+  int clusters = 0;
+  const Status status =
+      family_of(kernel).active_clusters({.kernel = kernel, .split_k = config.split_k}, &clusters);
+  // An error need not be one next time.
+  if (status.ok() || status.code() == StatusCode::Unsupported) known.emplace(key, clusters);
+  return clusters;
+}
+
+ActiveClusters active_clusters_of(const Device& device) {
+  return [device](const GemmConfig& config) { return active_clusters(device, config); };
+}
+
+/// A kernel of the library that computes the problem; with split-K through the workspace, and the kernel that adds up the
+/// partials.
+class PreparedWgmma final : public PreparedGemm {
+ public:
+  /// name: of what was chosen, which may be of a kernel that cannot compute the problem. rest: of the same problem, for
+  /// launches whose beta is not 0; nullptr where the kernel has Epilogues::All.
+  PreparedWgmma(const Problem& problem, const GemmConfig& config,
+                std::unique_ptr<const KernelLauncher> launcher, std::unique_ptr<const PreparedGemm> rest,
+                std::string name, std::string reason)
+      : launcher_(std::move(launcher)),
+        rest_(std::move(rest)),
+        name_(std::move(name)),
+        reason_(std::move(reason)),
+        workspace_bytes_(library::workspace_bytes(problem.args, config)),
+        workspace_split_k_(config.workspace_split_k),
+        triggers_dependents_(problem.programmatic_dependent_launch),
+        needs_alpha_only_(workspace_split_k_ == 1 && needs_alpha_only(config.kernel, problem)) {}
+
+  Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
+    const GemmEpilogue& epilogue = args.epilogue;
+    if (rest_ != nullptr && epilogue.beta != 0) return rest_->launch(args, workspace, stream);
+    const EpilogueKind kind =
+        needs_alpha_only_ && epilogue.beta == 0 ? EpilogueKind::AlphaOnly : EpilogueKind::General;
+    if (workspace_split_k_ == 1) return launcher_->launch(args, epilogue, kind, stream);
+    const GemmShape shape = args.shape;
+    GemmEpilogue partials;
+    partials.d = workspace;
+    partials.ldd = partials_ld(shape);
+    partials.d_batch_stride = shape.m * partials.ldd;
+    partials.output_type = DataType::Float32;
+    HG_RETURN_IF_ERROR(launcher_->launch(args, partials, kind, stream));
+    return launch_reduce_partials({.data = static_cast<const float*>(workspace),
+                                   .leading_dimension = partials.ldd,
+                                   .stride = partials.d_batch_stride,
+                                   .count = workspace_split_k_},
+                                  epilogue, shape, args.batch_count, triggers_dependents_, stream);
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  const std::string& config() const override { return name_; }
+  std::string explain() const override { return reason_; }
+
+ private:
+  std::unique_ptr<const KernelLauncher> launcher_;
+  std::unique_ptr<const PreparedGemm> rest_;
+  std::string name_;
+  std::string reason_;
+  std::size_t workspace_bytes_;
+  int workspace_split_k_;
+  bool triggers_dependents_;
+  bool needs_alpha_only_;  // with beta 0
+};
+
+std::string text_of(const Estimate& estimate) {
+  char time[32];
+  std::snprintf(time, sizeof time, "%.1f", estimate.time_us);
+  return name_of(estimate.config) + ": " + time + " us, " + std::to_string(estimate.waves) +
+         (estimate.waves == 1 ? " wave" : " waves");
+}
+
+std::vector<std::string> configs() {
+  std::vector<std::string> names;
+  for (const GemmConfig& config : all_configs()) names.push_back(name_of(config));
+  return names;
+}
+
+/// What PreparedGemm::explain() says of a choice. general: what runs where beta is not 0, or null if that is the same.
+std::string explain(const Estimate& chosen, std::span<const Estimate> estimates, const Estimate* general,
+                    std::string reason) {
+  constexpr std::size_t kOthers = 3;
+  reason += "; estimates:\n  " + text_of(chosen);
+  for (const Estimate& other : estimates.first(std::min(kOthers, estimates.size()))) {
+    if (&other != &chosen) reason += "\n  " + text_of(other);
+  }
+  if (general != nullptr) {
+    reason += "\nwhere beta is not 0, and without the time to read C:\n  " + text_of(*general);
+  }
+  return reason;
+}
+
+bool is_schedule(std::string_view name) {
+  return std::any_of(kSchedules.begin(), kSchedules.end(),
+                     [&](Schedule schedule) { return name_of(schedule) == name; });
+}
+
+Status prepare(const Problem& problem, const Device& device, const std::string& requested,
+               std::unique_ptr<const PreparedGemm>* prepared) {
+  const bool has_name = !requested.empty() && !is_schedule(requested);
+  const std::vector<Estimate> estimates = ranked(problem, active_clusters_of(device));
+  const auto find = [&](std::string_view name) {
+    return std::find_if(estimates.begin(), estimates.end(),
+                        [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
+  };
+  // What kernels of fewer operations leave. Partials would need a workspace that the plan does not speak of.
+  const auto is_general = [](const Estimate& estimate) {
+    return estimate.config.kernel.epilogues == Epilogues::All && estimate.config.workspace_split_k == 1;
+  };
+  auto general = std::find_if(estimates.begin(), estimates.end(), is_general);
+  auto chosen = estimates.begin();
+  std::string reason = "estimated to be the fastest";
+  if (is_schedule(requested)) {
+    chosen = std::find_if(estimates.begin(), estimates.end(), [&](const Estimate& estimate) {
+      return name_of(estimate.config.kernel.schedule) == requested;
+    });
+    if (chosen == estimates.end())
+      return unsupported("no kernel of the schedule " + requested + " computes it");
+    reason = "estimated to be the fastest of the schedule that was asked for";
+  } else if (!requested.empty()) {
+    const std::optional<GemmConfig> asked = find_config(requested);
+    if (!asked.has_value()) return invalid_argument("there is no configuration " + requested);
+    const std::string fault = fault_of(problem, *asked);
+    if (!fault.empty()) return unsupported(requested + ": " + fault);
+    if (active_clusters(device, *asked) == 0) {
+      return unsupported(requested + ": the GPU runs no cluster of so many CTAs");
+    }
+    const bool serves = can_compute(asked->kernel, problem);
+    chosen = serves ? find(requested) : general;
+    reason =
+        serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
+  } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
+    chosen = tuned;
+    reason = "measured as fast for this shape on an H200";
+  }
+  if (chosen == estimates.end() || general == estimates.end()) {
+    return unsupported("wgmma: the GPU has no room for a CTA");
+  }
+  const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
+                              std::unique_ptr<const PreparedGemm> rest,
+                              std::unique_ptr<const PreparedGemm>* made) -> Status {
+    const GemmConfig& config = estimate.config;
+    std::unique_ptr<const KernelLauncher> launcher;
+    HG_RETURN_IF_ERROR(
+        family_of(config.kernel)
+            .make_launcher({.problem = problem,
+                            .config = config,
+                            .active_clusters = active_clusters(device, config),
+                            .overlaps = problem.programmatic_dependent_launch && estimate.overlaps},
+                           &launcher));
+    if (config.workspace_split_k > 1) HG_RETURN_IF_ERROR(load_reduce_partials());
+    std::string text = explain(estimate, estimates, rest == nullptr ? nullptr : &*general, reason);
+    *made = std::make_unique<PreparedWgmma>(problem, config, std::move(launcher), std::move(rest), name,
+                                            std::move(text));
+    return {};
+  };
+  const auto prepare_with_rest = [&](const Estimate& estimate) {
+    const std::string name = has_name ? requested : name_of(estimate.config);
+    std::unique_ptr<const PreparedGemm> rest;
+    if (estimate.config.kernel.epilogues != Epilogues::All) {
+      // The driver may refuse the tensor maps of one configuration and take those of the next.
+      while (rest == nullptr) {
+        const Status status = prepare_by(*general, name, nullptr, &rest);
+        if (status.ok()) continue;
+        const auto next = std::find_if(general + 1, estimates.end(), is_general);
+        if (status.code() != StatusCode::Unsupported || next == estimates.end()) return status;
+        general = next;
+      }
+    }
+    return prepare_by(estimate, name, std::move(rest), prepared);
+  };
+  auto candidate = chosen;
+  for (auto next = estimates.begin();; ++next) {
+    const Status status = prepare_with_rest(*candidate);
+    if (status.code() != StatusCode::Unsupported || !requested.empty()) return status;
+    if (next == chosen) ++next;
+    if (next == estimates.end()) return status;
+    if (candidate == chosen) {
+      reason = "chosen after " + name_of(chosen->config) + " failed (" + status.message() + ")";
+    }
+    candidate = next;
+  }
+}
+
+std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
+  std::vector<std::string> names;
+  for (const Estimate& estimate : ranked(problem, active_clusters_of(device))) {
+    names.push_back(name_of(estimate.config));
+  }
+  return names;
+}
+
+}  // namespace
+}  // namespace wgmma
+
+const Backend& wgmma_backend() {
+  static constexpr auto kFamilies = [] {
+    std::array<std::string_view, kSchedules.size()> names{};
+    std::transform(kSchedules.begin(), kSchedules.end(), names.begin(),
+                   [](Schedule schedule) { return name_of(schedule); });
+    return names;
+  }();
+  static constexpr Backend kBackend = {"wgmma",        kFamilies,      wgmma::can_implement,
+                                       wgmma::prepare, wgmma::configs, wgmma::ranked_configs};
+  return kBackend;
+}
+
+}  // namespace hopper_gemm::library
