@@ -369,6 +369,28 @@ class Squatter {
   Stream stream_;
 };
 
+std::string text_of(const GpcOfCluster& placement) {
+  std::string text;
+  for (const int gpc : placement) text += std::to_string(gpc) + " ";
+  return text;
+}
+
+/// Whether two measurements of one GPU do not contradict each other. An SM pair that no larger cluster has taken counts as
+/// a GPC of its own, and which those are may differ.
+bool agree(const GpcOfCluster& x, const GpcOfCluster& y) {
+  if (x.size() != y.size()) return false;
+  const auto is_alone = [](const GpcOfCluster& placement, std::size_t cluster) {
+    return std::count(placement.begin(), placement.end(), placement[cluster]) == 1;
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if ((x[i] == x[j]) == (y[i] == y[j])) continue;
+      if (!is_alone(x, i) && !is_alone(x, j) && !is_alone(y, i) && !is_alone(y, j)) return false;
+    }
+  }
+  return true;
+}
+
 TEST(LibraryLargeShapesOfABusyGpu, HaveNoPlacementThatIsKept) {
   HG_SKIP_WITHOUT_HOPPER();
   GpcOfCluster idle;
@@ -388,7 +410,7 @@ TEST(LibraryLargeShapesOfABusyGpu, HaveNoPlacementThatIsKept) {
     }
     const Status again = measure_patiently(&busy);
     ASSERT_TRUE(again.ok()) << again.message();
-    EXPECT_EQ(busy, idle);
+    EXPECT_TRUE(agree(busy, idle)) << text_of(busy) << "after, before: " << text_of(idle);
   }
 }
 

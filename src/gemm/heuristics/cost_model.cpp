@@ -17,7 +17,11 @@ constexpr double kInputBytes = 2;
 double slowness(const CostModel& model, const KernelConfig& kernel) {
   if (kernel.block_n == 64) return model.slowness_64_columns;
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) return model.slowness_one_consumer;
-  return kernel.block_m * kernel.block_n <= 128 * 128 ? model.slowness_small_tiles : 1.0;
+  const int elems = kernel.block_m * kernel.block_n;
+  if (elems <= 128 * 128) return model.slowness_small_tiles;
+  const bool is_medium =
+      kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0 && elems < 128 * 256;
+  return is_medium ? model.slowness_medium_tiles : 1.0;
 }
 
 /// How many times as many requests L2 gets for the 128 bytes of a row in shared memory as where they are one line of

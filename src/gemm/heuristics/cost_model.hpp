@@ -23,6 +23,7 @@ struct CostModel {
   double slowness_64_columns = 1.17;    ///< how many times as long a product of such tiles takes
   double slowness_one_consumer = 1.08;  ///< the same: nobody else multiplies while it waits
   double slowness_small_tiles = 1.025;  ///< the same: they read more of shared memory
+  double slowness_medium_tiles = 1.01;  ///< the same of cooperative tiles between those and the largest
   double sm_bytes_per_us = 1.2e5;       ///< to an SM
   double small_m_sm_bytes_per_us = 8.3e4;      ///< to one, most of it from memory
   double sm_lines_per_us = 1240;               ///< to one, in requests of L2

@@ -52,6 +52,7 @@ constexpr Coefficient kCoefficients[] = {
     {"slowness_64_columns", &CostModel::slowness_64_columns},
     {"slowness_one_consumer", &CostModel::slowness_one_consumer},
     {"slowness_small_tiles", &CostModel::slowness_small_tiles},
+    {"slowness_medium_tiles", &CostModel::slowness_medium_tiles},
     {"sm_bytes_per_us", &CostModel::sm_bytes_per_us},
     {"small_m_sm_bytes_per_us", &CostModel::small_m_sm_bytes_per_us},
     {"sm_lines_per_us", &CostModel::sm_lines_per_us},
