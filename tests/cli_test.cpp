@@ -1293,6 +1293,7 @@ TEST_F(AgainstTest, IsMeasuredBesideBest) {
             kExitOk)
       << err_.str();
   std::vector<std::string> contestants;
+  contestants.reserve(platform_.request_.kernels.size());
   for (const SessionKernel& kernel : platform_.request_.kernels) {
     contestants.push_back(kernel.version + " " + kernel.variant);
   }
