@@ -96,7 +96,7 @@ class Launcher final : public KernelLauncher {
     }
   }
 
-  /// What the constructor cannot say that it failed at.
+  /// See make_prepared().
   Status prepare(const KernelArgs& args) {
     for (const Kernel function : {instance_.alpha_only, instance_.general}) {
       if (function == nullptr) continue;
@@ -143,15 +143,8 @@ Status active_clusters(const GemmConfig& config, int* clusters) {
                              instance.smem_bytes, clusters);
 }
 
-Status make_launcher(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
-  auto made = std::make_unique<Launcher>(request);
-  HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
-  *launcher = std::move(made);
-  return {};
-}
-
 }  // namespace
 
-const KernelFamily kFamily = {active_clusters, make_launcher};
+const KernelFamily kFamily = {active_clusters, make_prepared<Launcher>};
 
 }  // namespace hopper_gemm::library::cooperative

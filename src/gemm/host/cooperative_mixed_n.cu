@@ -39,6 +39,6 @@ Status active_clusters(const GemmConfig&, int* clusters) { return Launcher::acti
 
 }  // namespace
 
-const KernelFamily kFamily = {active_clusters, Launcher::make};
+const KernelFamily kFamily = {active_clusters, make_prepared<Launcher>};
 
 }  // namespace hopper_gemm::library::cooperative_mixed_n

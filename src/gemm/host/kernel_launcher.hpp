@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <utility>
 
 #include "gemm/config.hpp"
 #include "gemm/kernel_args.hpp"
@@ -30,6 +31,16 @@ struct LauncherRequest {
   int active_clusters;       ///< that the GPU runs at a time, at least 1
   bool overlaps;             ///< the kernel may start before the one before it in the stream ends
 };
+
+/// KernelFamily::make_launcher of a Launcher that is constructed from the request and whose prepare() says what its
+/// constructor cannot say that it failed at.
+template <typename Launcher>
+Status make_prepared(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
+  auto made = std::make_unique<Launcher>(request);
+  HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
+  *launcher = std::move(made);
+  return {};
+}
 
 /// The kernels of one source file.
 struct KernelFamily {

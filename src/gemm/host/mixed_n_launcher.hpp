@@ -38,7 +38,7 @@ class MixedNLauncher final : public KernelLauncher {
                                      k_blocks_of(Config::kKernel, request.problem.args.shape.k),
                                      std::min(request.active_clusters, ClusterPositions::kMaxClusters))) {}
 
-  /// What the constructor cannot say that it failed at.
+  /// See make_prepared().
   Status prepare(const KernelArgs& args) {
     for (const Kernel function : {alpha_only_, general_}) {
       HG_RETURN_IF_ERROR(load_kernel(function));
@@ -86,13 +86,6 @@ class MixedNLauncher final : public KernelLauncher {
     args.a = args.b = kKMajor;
     return max_active_clusters(kernel_of(args, EpilogueKind::AlphaOnly), Config::kClusterN,
                                Config::kNumThreads, sizeof(SharedStorage), clusters);
-  }
-
-  static Status make(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
-    auto made = std::make_unique<MixedNLauncher>(request);
-    HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
-    *launcher = std::move(made);
-    return {};
   }
 
  private:

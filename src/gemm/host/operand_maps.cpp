@@ -19,7 +19,7 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
-/// Of matrices behind each other: all of them are one where the stride is 0.
+/// The map of matrices behind each other: all of them are one where the stride is 0.
 Status encode_matrices(const char* name, DataType type, std::array<std::int64_t, 3> extents,
                        std::int64_t leading_dimension, std::int64_t batch_stride,
                        const std::array<int, 3>& box, TensorMap* tensor_map) {

@@ -13,7 +13,7 @@ namespace hopper_gemm::library {
 /// Tensor maps of operands, with 128B swizzle and without an address, which comes with each launch
 /// (replace_tensor_map_address). name: how an error calls the operand. Unsupported: the driver refuses it.
 
-/// Of any rank. extents, box: in elements, the contiguous dimension first.
+/// The map has any rank. extents, box: in elements, the contiguous dimension first.
 Status encode_map(const char* name, DataType type, std::span<const std::int64_t> extents,
                   std::span<const std::int64_t> strides_bytes, std::span<const int> box,
                   TensorMap* tensor_map);

@@ -41,7 +41,7 @@ constexpr Member member_of() {
   using ThisConfig = Config<kKernel>;
   using Launcher =
       MixedNLauncher<ThisConfig, SharedStorage<ThisConfig>, Params<ThisConfig>, Kernels<ThisConfig>>;
-  return {Launcher::active_clusters, Launcher::make};
+  return {Launcher::active_clusters, make_prepared<Launcher>};
 }
 
 /// In the order of kPingpongConfigs.

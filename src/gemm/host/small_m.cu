@@ -21,7 +21,7 @@ namespace {
 
 using Kernel = void (*)(TensorMap, TensorMap, Params);
 
-/// Of one type.
+/// The kernels of one type.
 struct Kernels {
   Kernel alpha_only;
   Kernel general;
@@ -113,7 +113,7 @@ class Launcher final : public KernelLauncher {
                .overlaps = request.overlaps};
   }
 
-  /// What the constructor cannot say that it failed at.
+  /// See make_prepared().
   Status prepare(const KernelArgs& args) {
     for (const Kernel function : {kernels_.alpha_only, kernels_.general}) {
       HG_RETURN_IF_ERROR(load_kernel(function));
@@ -150,15 +150,8 @@ Status active_clusters(const GemmConfig& config, int* clusters) {
                              instance.smem_bytes, clusters);
 }
 
-Status make_launcher(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
-  auto made = std::make_unique<Launcher>(request);
-  HG_RETURN_IF_ERROR(made->prepare(request.problem.args));
-  *launcher = std::move(made);
-  return {};
-}
-
 }  // namespace
 
-const KernelFamily kFamily = {active_clusters, make_launcher};
+const KernelFamily kFamily = {active_clusters, make_prepared<Launcher>};
 
 }  // namespace hopper_gemm::library::small_m

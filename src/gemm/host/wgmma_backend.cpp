@@ -51,7 +51,7 @@ Status can_implement(const Problem& problem, const Device& device) {
                                    fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
     if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
   }
-  // Of the smallest tile of all but kernels for small M, and so the largest number; tiles are counted in 32 bits.
+  // The smallest tile of all but kernels for small M makes the largest number; tiles are counted in 32 bits.
   if (static_cast<double>(num_tiles(args.shape, 64, 64)) * args.batch_count * kMaxSplitK >
       std::numeric_limits<std::int32_t>::max()) {
     return unsupported("wgmma: D has more tiles than a launch takes CTAs");
