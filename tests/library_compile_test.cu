@@ -56,14 +56,23 @@ using PingpongAtoms = pingpong::Config<kPingpongConfigs[0]>;
 constexpr auto kK = ptx::Major::K;
 constexpr auto kMn = ptx::Major::MN;
 
-HG_INSTANTIATE(
-    MixedNParams<cooperative_mixed_n::Config>,
-    cooperative_mixed_n::gemm_kernel<Operands<cooperative_mixed_n::Config, __nv_bfloat16, kK, kK>>);
-HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<Operands<cooperative_mixed_n::Config, __half, kK, kMn>>);
-HG_INSTANTIATE(
-    MixedNParams<cooperative_mixed_n::Config>,
-    cooperative_mixed_n::gemm_kernel<Operands<cooperative_mixed_n::Config, __nv_bfloat16, kMn, kMn>>);
+template <typename T, ptx::Major kMajorA, ptx::Major kMajorB>
+using MixedN = Operands<cooperative_mixed_n::Config, T, kMajorA, kMajorB>;
+
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kK, kK>, EpilogueKind::AlphaOnly>);
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__half, kK, kMn>, EpilogueKind::AlphaOnly>);
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kMn, kMn>, EpilogueKind::AlphaOnly>);
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__half, kK, kMn>, EpilogueKind::General>);
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kMn, kK>, EpilogueKind::General>);
+HG_INSTANTIATE(cooperative_mixed_n::Params,
+               cooperative_mixed_n::gemm_kernel<MixedN<__half, kMn, kMn>, EpilogueKind::General>);
 HG_INSTANTIATE(
     pingpong::Params<Pingpong>,
     pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>, EpilogueKind::General>);

@@ -206,10 +206,12 @@ std::vector<Case> cases_of_mixed_n() {
     LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
     cases.push_back({config, batched, cluster_size(config)});
     if (config.kernel.epilogues == Epilogues::AlphaOnly) continue;
-    // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths.
+    // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths, several tiles behind
+    // each other, and more K blocks than stages.
     for (int number = 0; number < 24; ++number) {
-      LibraryProblem problem = general({140, number % 2 == 0 ? 520 : 779, 72}, number);
-      problem.major_b = OperandMajor::K;
+      LibraryProblem problem = general(
+          {number % 3 == 0 ? 520 : 140, number % 2 == 0 ? 520 : 779, number % 5 == 0 ? 328 : 72}, number);
+      if (config.kernel.majors != Majors::Any) problem.major_b = OperandMajor::K;
       if (number % 4 != 0) problem.beta = 0;
       if (number % 6 != 0) problem.d = {.remainder = 0};
       cases.push_back({config, problem, (1 + number % 2 * 2) * cluster_size(config)});

@@ -192,7 +192,9 @@ UNUSED = {
     PINGPONG: [
         (MIXED_N_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, "),
         (MIXED_N_LAUNCH, "Config::kKernel.epilogues != Epilogues::AlphaOnly", "false")],
-    WIDE: [(MIXED_N_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, ")],
+    WIDE: [
+        (MIXED_N_LAUNCH, "kernel_of_majors<__half, ", "kernel_of_majors<__nv_bfloat16, "),
+        (MIXED_N_LAUNCH, "Config::kKernel.epilogues != Epilogues::AlphaOnly", "false")],
     SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
 
@@ -415,7 +417,7 @@ MUTANTS = {
     "v18_stage_stored_by_one_warp": (V18, [(V18, WIDE_ALL_STORED, "")]),
     "v18_stored_under_its_last_products": (V18, [(V18, "      wgmma_wait_group<0>();\n", "")]),
     "v18_stored_through_rows_in_use": (V18, [
-        (V18, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
+        (V18, "stage, piece % Config::kStoreBuffers,", "stage, (piece + 1) % Config::kStoreBuffers,")]),
     "v18_stage_kept_where_threads_store": (V18, [
         (V18, "  self.release_stored(pending);\n  pending.block_n = 0;", "  pending.block_n = 0;")]),
     "v18_no_fence_where_threads_store": (V18, [
@@ -595,9 +597,10 @@ MUTANTS = {
         (MIXED_N, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
     "library_pingpong_atoms_of_b_as_if_k_major": (PINGPONG, [
         (MIXED_N, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
-    "library_cooperative_mixed_n_stage_not_stored_yet": (WIDE, [(WIDE_GEMM, WIDE_STORED, "")]),
+    "library_cooperative_mixed_n_stage_not_stored_yet": (WIDE, [
+        (WIDE_GEMM, WIDE_STORED.replace("lane", "lane()"), "")]),
     "library_cooperative_mixed_n_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
-    "library_cooperative_mixed_n_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "      wgmma_wait_group<0>();\n", "")]),
+    "library_cooperative_mixed_n_stored_under_its_last_products": (WIDE, [(WIDE_GEMM, "    wgmma_wait_group<0>();\n", "")]),
     "library_cooperative_mixed_n_upper_block_stored_in_flight": (WIDE, [
         (WIDE_GEMM, WIDE_UPPER_DONE, WIDE_UPPER_DONE.replace("<kEnds>", "<kEnds + 1>"))]),
     "library_cooperative_mixed_n_stage_released_in_use": (WIDE, [
@@ -607,7 +610,7 @@ MUTANTS = {
     "library_cooperative_mixed_n_piece_over_the_one_before": (WIDE, [
         (WIDE_GEMM, "pending.block_n / Config::kStoreN % Config::kStoreBuffers", "0")]),
     "library_cooperative_mixed_n_stored_through_rows_in_use": (WIDE, [
-        (WIDE_GEMM, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
+        (WIDE_GEMM, "stage, piece % Config::kStoreBuffers,", "stage, (piece + 1) % Config::kStoreBuffers,")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),

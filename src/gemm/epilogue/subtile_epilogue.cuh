@@ -29,6 +29,7 @@
 #include "device/fragment_epilogue.cuh"
 #include "device/tensor_map_type.hpp"
 #include "gemm/epilogue/epilogue_params.hpp"
+#include "gemm/epilogue/tma_store.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 #include "hopper_gemm/host_device.hpp"
 
@@ -37,8 +38,6 @@ namespace hopper_gemm::library {
 inline constexpr int kSubtileM = 16;
 inline constexpr int kSubtileN = 16;
 inline constexpr int kSubtileValues = kSubtileN / 2;  ///< of a lane
-inline constexpr int kStagingN = 64;                  ///< columns of a 16-bit D in a staging buffer
-inline constexpr int kStagingN32 = 32;                ///< the same of fp32
 inline constexpr int kStagingBytes = kSubtileM * 128;
 inline constexpr int kBlockM = 64;  ///< rows of a wgmma
 

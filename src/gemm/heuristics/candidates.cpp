@@ -136,14 +136,17 @@ bool can_store_by_tma(const Problem& problem) {
       .empty();
 }
 
+bool has_whole_chunks(const Problem& problem) {
+  return problem.args.shape.n % (kTmaAlignmentBytes / size_of(problem.args.epilogue.output_type)) == 0;
+}
+
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
   // The cooperative kernel of one tile N rounds to either 16-bit type, others to the inputs' alone.
   const bool has_type = kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0
                             ? epilogue.output_type != DataType::Float32
                             : epilogue.output_type == problem.args.input_type;
-  return has_type && can_store_by_tma(problem) &&
-         problem.args.shape.n % (kTmaAlignmentBytes / size_of(epilogue.output_type)) == 0 &&
+  return has_type && can_store_by_tma(problem) && has_whole_chunks(problem) &&
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
 
@@ -164,9 +167,9 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
            most_ctas <= std::numeric_limits<int>::max();
   }
   if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || needs_alpha_only(kernel, problem);
-  const bool has_epilogue = kernel.epilogues == Epilogues::AlphaOnly ? needs_alpha_only(kernel, problem)
-                                                                     : can_store_by_tma(problem);
-  return has_room(kernel.cluster_n * kernel.block_n) && has_epilogue && args.batch_count == 1;
+  if (!has_room(kernel.cluster_n * kernel.block_n) || args.batch_count > 1) return false;
+  if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
+  return can_store_by_tma(problem) && (kernel.schedule == Schedule::Pingpong || has_whole_chunks(problem));
 }
 
 std::string fault_of(const Problem& problem, const GemmConfig& config) {

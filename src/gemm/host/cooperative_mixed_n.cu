@@ -14,9 +14,9 @@ namespace {
 __device__ WaveSteps steps_of_launches;
 
 struct Kernels {
-  template <typename Operands, EpilogueKind>
+  template <typename Operands, EpilogueKind kEpilogueKind>
   static auto of() {
-    return gemm_kernel<Operands>;
+    return gemm_kernel<Operands, kEpilogueKind>;
   }
 
   /// See find_wave_steps().
@@ -33,7 +33,7 @@ struct Kernels {
   }
 };
 
-using Launcher = MixedNLauncher<Config, SharedStorage, MixedNParams<Config>, Kernels>;
+using Launcher = MixedNLauncher<Config, SharedStorage, Params, Kernels>;
 
 Status active_clusters(const GemmConfig&, int* clusters) { return Launcher::active_clusters(clusters); }
 

@@ -16,7 +16,7 @@ inline constexpr KernelConfig kWideConfig = {.schedule = Schedule::Cooperative,
                                              .stages = 4,
                                              .cluster_n = 2,
                                              .narrow_n = 128,
-                                             .epilogues = Epilogues::AlphaOnly};
+                                             .epilogues = Epilogues::WithoutC};
 
 /// At either end of a tile that kernel's upper half multiplies so many K blocks, then its lower half, so that one is
 /// stored under the other's products.

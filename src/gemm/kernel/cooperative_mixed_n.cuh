@@ -1,8 +1,12 @@
-// The library's kernel for large products on sm_90: version 18 of the Hopper ladder, with its mixed tile
-// N, the stores of one half of a tile under the products of the other, and the fourth stage that there
-// is room for when they go through what the last K block has left of A. That takes all registers and all
-// shared memory, so that it computes what most products are and no more: D = alpha · A·B of one 16-bit
-// type, rows of D of whole 16-byte chunks. Its clusters end without a barrier.
+// The library's cooperative kernel with a mixed tile N, for large products on sm_90. It is version 18 of the Hopper ladder:
+// it stores one half of a tile under the products of the other, and through what the last K block has left of A, so that
+// there is room for a fourth stage. Its clusters end without a barrier.
+//
+// Accumulators and stages take nearly all registers and shared memory. So the general epilogue finishes accumulators in
+// place, 64 columns at a time, and a warp beside the producer's brings the bias (bias_queue.cuh). The columns are a loop
+// that copies those of each turn to the same registers: code for each of them does not fit into the instruction cache, and
+// 4096x4096x4096 with a bias and GELU took 200.3 us by it, 178.9 us by the loop (H100). C finds no registers; rows of D
+// are whole 16-byte chunks.
 
 #pragma once
 
@@ -24,6 +28,11 @@
 #include "device/tile_queue.cuh"
 #include "device/tile_scheduler.hpp"
 #include "device/wave_pace.cuh"
+#include "gemm/config.hpp"
+#include "gemm/epilogue/bias_queue.cuh"
+#include "gemm/epilogue/epilogue_params.hpp"
+#include "gemm/epilogue/operations.cuh"
+#include "gemm/epilogue/tma_store.cuh"
 #include "gemm/kernel/mixed_n.cuh"
 
 namespace hopper_gemm::library::cooperative_mixed_n {
@@ -39,6 +48,7 @@ struct Config : MixedNConfig<kWideConfig> {
                 "a warp's piece of D fits where a quarter of a block's A was");
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer warp read it
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
+  using BiasQueue = library::BiasQueue<BLOCK_M, kNumConsumerWarps>;
 };
 
 struct alignas(1024) SharedStorage {
@@ -47,14 +57,21 @@ struct alignas(1024) SharedStorage {
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   Config::Pipeline pipeline;
   Config::TileQueue tile_queue;
+  Config::BiasQueue bias_queue;
+};
+
+/// What of a launch is no tensor map.
+struct Params : MixedNParams<Config> {
+  EpilogueParams epilogue;
 };
 
 /// Accumulators that are yet to be stored: those of a consumer's lower block.
 struct Pending {
-  int row = 0;  // of the warp's first
+  int row = 0;  // of the block's first
   int column = 0;
   int block_n = 0;  // 0: there are none
   int stage = 0;    // through which
+  Config::BiasQueue::State bias;
 };
 
 /// The named barrier where a consumer's warps meet when they have stored a tile.
@@ -64,20 +81,24 @@ __device__ __forceinline__ cuda::std::uint32_t stored_barrier(int consumer) {
 }
 
 /// A consumer warp, and what it needs for its tiles.
-template <typename Operands>
+template <typename Operands, EpilogueKind kEpilogueKind>
 struct Consumer {
   using T = typename Operands::T;
+  static constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
 
   SharedStorage& smem;
   const TensorMap* tensor_map_d;
+  const EpilogueParams& epilogue;
   float alpha;
   cuda::std::uint64_t first_desc_a;
   cuda::std::uint64_t first_desc_b;
   int num_k_blocks;
   int number;  // of the warpgroup
   int thread;  // of the warpgroup
-  int warp;    // of the warpgroup
-  int lane;
+
+  // Computed where they are used: the accumulators leave no registers for them.
+  __device__ __forceinline__ int lane() const { return thread % kWarpThreads; }
+  __device__ __forceinline__ int warp() const { return thread / kWarpThreads; }
 
   __device__ __forceinline__ cuda::std::uint64_t desc_a(int stage, int block) const {
     return advance_smem_desc(first_desc_a,
@@ -104,27 +125,92 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// Stores kStoreN columns of the warp's rows through a quarter of A in a block of the stage: the block's products
-  /// must be done. Those of all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so
-  /// done for all when it is for one. fragment: their accumulators.
+  /// A quarter of A in a block of the stage, through which the warp stores: the block's products must be done. Those of
+  /// all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so done for all when it is for
+  /// one.
+  __device__ __forceinline__ unsigned char* staging(int stage, int block) const {
+    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp() * Config::kStoreM;
+    return smem.a[stage] + staging_row * Config::kLineBytes;
+  }
+
+  /// Stores kStoreN columns of the warp's rows. fragment: their accumulators.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
                                               int column) const {
-    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp * Config::kStoreM;
     store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
-        fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * Config::kLineBytes), tensor_map_d, row,
-        column, lane);
+        fragment, alpha, ptx::smem_addr(staging(stage, block)), tensor_map_d, row + warp() * Config::kStoreM,
+        column, lane());
+  }
+
+  /// Finishes and stores kStoreN columns of the warp's rows, in place. values: their accumulators. block: 0 for the upper
+  /// one. is_first: of the tile, which has one buffer: the other is where the lower block's A is. buffer: for 16-bit types.
+  /// corner: where the block and the tile begin in D. column: of the tile.
+  __device__ __forceinline__ void finish_and_store(float* values, int stage, int block, bool is_first,
+                                                   int buffer, FragmentCorner corner, const float* bias,
+                                                   int column) const {
+    auto& fragment = *reinterpret_cast<float(*)[Config::kStoreN / 2]>(values);
+    int own_thread = thread;
+    compute_where_used(own_thread);
+    const int own_lane = own_thread % kWarpThreads;
+    const int row = own_thread / kWarpThreads * Config::kStoreM;
+    const int row_of_consumer = number * Config::kConsumerM + row;
+    apply_operations(fragment, epilogue.operations, alpha, bias, row_of_consumer + block * Config::kWgmmaM,
+                     column, own_lane);
+    const auto acquire = [&](DataType type, int part) {
+      const bool waits_for_all = is_first && part == 1;
+      if (own_lane == 0) {
+        if (waits_for_all) {
+          ptx::cp_async_bulk_wait_group_read<0>();
+        } else {
+          ptx::cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
+        }
+      }
+      __syncwarp();
+      // Of fp32 the first two parts of a tile take turns with the same buffer.
+      const int next = type != DataType::Float32 ? buffer : is_first ? 0 : 1 - part;
+      return smem.a[stage] + (row_of_consumer + next * Config::kWgmmaM) * Config::kLineBytes;
+    };
+    store_by_tma(fragment, epilogue.operations.output_type, tensor_map_d,
+                 {corner.batch, corner.row + row, corner.column + column}, own_lane, acquire);
+  }
+
+  __device__ __forceinline__ const float* bias_of(Config::BiasQueue::State state) const {
+    return epilogue.operations.bias_kind == Bias::None ? nullptr : smem.bias_queue.receive(state);
   }
 
   /// Stores what is pending of the lower block. The upper block's pieces have gone through the same rows in turn.
-  __device__ __forceinline__ void store_pending(const float (&lower)[Config::WIDE_N / 2],
-                                                Pending pending) const {
+  __device__ __forceinline__ void store_pending(float (&lower)[Config::WIDE_N / 2], Pending pending) const {
     const int first_block = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
+    if constexpr (kIsAlphaOnly) {
 #pragma unroll
-    for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
-      if (piece * Config::kStoreN >= pending.block_n) continue;
-      store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
-                  (first_block + piece) % Config::kStoreBuffers, pending.row,
-                  pending.column + piece * Config::kStoreN);
+      for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
+        if (piece * Config::kStoreN >= pending.block_n) continue;
+        store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
+                    (first_block + piece) % Config::kStoreBuffers, pending.row,
+                    pending.column + piece * Config::kStoreN);
+      }
+    } else {
+      if (pending.block_n == 0) return;
+      const float* const bias = bias_of(pending.bias);
+#pragma unroll 1
+      for (int column = 0; column < pending.block_n; column += Config::kStoreN) {
+        bring_to_front<Config::WIDE_N>(lower, column);
+        finish_and_store(lower, pending.stage, 1, false,
+                         (first_block + column / Config::kStoreN) % Config::kStoreBuffers,
+                         {0, pending.row, pending.column}, bias, column);
+      }
+      if (epilogue.operations.bias_kind != Bias::None) smem.bias_queue.release(pending.bias, lane());
+    }
+  }
+
+  /// Copies the accumulators of kStoreN columns, those from `column` on, to where those of the first are. fragment: of
+  /// kColumns columns.
+  template <int kColumns>
+  static __device__ __forceinline__ void bring_to_front(float* fragment, int column) {
+#pragma unroll
+    for (int from = Config::kStoreN; from < kColumns; from += Config::kStoreN) {
+      if (column != from) continue;
+#pragma unroll
+      for (int i = 0; i < Config::kStoreN / 2; ++i) fragment[i] = fragment[from / 2 + i];
     }
   }
 
@@ -132,7 +218,7 @@ struct Consumer {
   /// overtaken by what the warps have written there: TMA has read that.
   __device__ __forceinline__ void release_stored(Pending pending) const {
     if (pending.block_n == 0) return;
-    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();
+    if (lane() == 0) ptx::cp_async_bulk_wait_group_read<0>();
     ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);
     smem.pipeline.consumer_release({.stage = pending.stage}, thread);
   }
@@ -140,11 +226,11 @@ struct Consumer {
 
 /// Computes the consumer's rows of a tile of kBlockN columns, those from first_row and first_column on, and stores the
 /// upper half of them. accum: what is pending of the tile before; then what is of this one, as `pending` says.
-template <int kBlockN, typename Operands>
-__device__ __forceinline__ void compute_tile(const Consumer<Operands>& self,
+template <int kBlockN, typename Operands, EpilogueKind kEpilogueKind>
+__device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueKind>& self,
                                              float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
                                              Config::Pipeline::State& state, Pending& pending, int first_row,
-                                             int first_column) {
+                                             int first_column, Config::BiasQueue::State bias_state) {
   using namespace ptx;
   static_assert(Config::kConsumerBlocks == 2);
   constexpr int kBlockPieces = kBlockN / Config::kStoreN;
@@ -212,31 +298,44 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands>& self,
   for (int i = 0; i < kEnds; ++i) self.template multiply<kBlockN>(lower, ends[i].stage, 1, true);
   wgmma_wait_group<kEnds>();
   wgmma_fence_operand(upper);
-  const int row = first_row + self.warp * Config::kStoreM;
   const int stage = ends[kEnds - 1].stage;
+  const auto release_others = [&] {
+    // The next piece goes where the lower block's A is.
+    wgmma_wait_group<0>();
 #pragma unroll
-  for (int piece = 0; piece < kBlockPieces; ++piece) {
-    self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, row,
-                     first_column + piece * Config::kStoreN);
-    if (piece == 0) {
-      // The next piece goes where the lower block's A is.
-      wgmma_wait_group<0>();
+    for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
+  };
+  if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) {
 #pragma unroll
-      for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
+    for (int piece = 0; piece < kBlockPieces; ++piece) {
+      self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, first_row,
+                       first_column + piece * Config::kStoreN);
+      if (piece == 0) release_others();
+    }
+  } else {
+    const float* const bias = self.bias_of(bias_state);
+    const FragmentCorner corner = {0, first_row, first_column};
+    self.finish_and_store(upper, stage, 0, true, 0, corner, bias, 0);
+    release_others();
+#pragma unroll 1
+    for (int column = Config::kStoreN; column < kBlockN; column += Config::kStoreN) {
+      float* const rest = upper + Config::kStoreN / 2;
+      self.template bring_to_front<kBlockN - Config::kStoreN>(rest, column - Config::kStoreN);
+      self.finish_and_store(rest, stage, 0, false, column / Config::kStoreN % Config::kStoreBuffers, corner,
+                            bias, column);
     }
   }
   wgmma_fence_operand(lower);
-  pending = {row + Config::kWgmmaM, first_column, kBlockN, stage};
+  pending = {first_row + Config::kWgmmaM, first_column, kBlockN, stage, bias_state};
 }
 
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms, see MixedNBoxes.
-template <typename Operands>
+template <typename Operands, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_b_narrow,
-                const __grid_constant__ TensorMap tensor_map_d,
-                const __grid_constant__ MixedNParams<Config> params,
+                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
@@ -250,6 +349,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   if (thread == 0) {
     smem.pipeline.init();
     smem.tile_queue.init();
+    smem.bias_queue.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -274,14 +374,14 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
         queue_state.advance();
-        const int block_n = tiles.block_n(index);
+        const int block_n = tiles.block_n(cluster_tile);
         // In other waves some have narrow tiles, which take less time for a K block, or none. The leader's
         // peer cannot be far, for they share stages.
         const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
         load_tile<Config, Operands>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank), block_n,
             params.num_k_blocks, cta_rank, is_leader, [&] {
               if (keeps_pace) pace.advance();
             });
@@ -292,35 +392,49 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         smem.tile_queue.send(queue_state, tiles.at(index));
         queue_state.advance();
       }
+    } else if (kEpilogueKind != EpilogueKind::AlphaOnly &&
+               thread / kWarpThreads == Config::kNumConsumerWarps + 2 &&
+               params.epilogue.operations.bias_kind != Bias::None) {
+      const GemmEpilogue& operations = params.epilogue.operations;
+      const bool per_row = operations.bias_kind == Bias::PerRow;
+      Config::BiasQueue::State bias_state;
+      for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+        const TileCoord cluster_tile = tiles.at(index);
+        const int first =
+            per_row ? cluster_tile.m * Config::BLOCK_M : tiles.first_column(cluster_tile, cta_rank);
+        smem.bias_queue.send(bias_state, operations.bias, operations.bias_type, first,
+                             per_row ? Config::BLOCK_M : tiles.block_n(cluster_tile),
+                             per_row ? params.epilogue.shape.m : params.epilogue.shape.n,
+                             thread % kWarpThreads);
+        bias_state.advance();
+      }
     }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
-    const int lane = thread % kWarpThreads;
-    const Consumer<Operands> self = {
+    const Consumer<Operands, kEpilogueKind> self = {
         .smem = smem,
         .tensor_map_d = &tensor_map_d,
+        .epilogue = params.epilogue,
         .alpha = params.alpha,
         .first_desc_a = Operands::make_desc(
             Operands::kMajorA, smem_addr(smem.a[0] + consumer * Config::kConsumerM * Config::kLineBytes)),
         .first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0])),
         .num_k_blocks = params.num_k_blocks,
         .number = consumer,
-        .thread = thread % kWarpgroupThreads,
-        .warp = thread / kWarpThreads % Config::kWarpgroupWarps,
-        .lane = lane};
+        .thread = thread % kWarpgroupThreads};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     Pending pending;
     for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
-      const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
+      const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, self.lane());
+      const typename Config::BiasQueue::State bias_state = {queue_state.stage, queue_state.phase};
       queue_state.advance();
       const int first_row = cluster_tile.m * Config::BLOCK_M + consumer * Config::kConsumerM;
-      const int block_n = tiles.block_n(index);
-      const int first_column = tiles.first_column(cluster_tile, cta_rank, block_n);
-      if (block_n == Config::WIDE_N) {
-        compute_tile<Config::WIDE_N>(self, accum, state, pending, first_row, first_column);
+      const int first_column = tiles.first_column(cluster_tile, cta_rank);
+      if (tiles.block_n(cluster_tile) == Config::WIDE_N) {
+        compute_tile<Config::WIDE_N>(self, accum, state, pending, first_row, first_column, bias_state);
       } else {
-        compute_tile<Config::NARROW_N>(self, accum, state, pending, first_row, first_column);
+        compute_tile<Config::NARROW_N>(self, accum, state, pending, first_row, first_column, bias_state);
       }
     }
     self.store_pending(accum[1], pending);

@@ -86,22 +86,25 @@ struct MixedNTiles {
 
   HG_HOST_DEVICE cuda::std::uint32_t count() const { return wide.num_tiles() + narrow.num_tiles(); }
 
-  /// How many columns each CTA of a cluster has of it.
-  __device__ __forceinline__ int block_n(cuda::std::uint32_t index) const {
-    return index < wide.num_tiles() ? Config::WIDE_N : Config::NARROW_N;
-  }
-
-  /// Bands of rows, each walked column by column.
+  /// Bands of rows, each walked column by column. Columns of narrow tiles count on behind those of wide ones.
   __device__ __forceinline__ TileCoord at(cuda::std::uint32_t index) const {
-    return index < wide.num_tiles() ? supertile_order(index, wide, Config::kBandM)
-                                    : supertile_order(index - wide.num_tiles(), narrow, Config::kBandM);
+    if (index < wide.num_tiles()) return supertile_order(index, wide, Config::kBandM);
+    const TileCoord tile = supertile_order(index - wide.num_tiles(), narrow, Config::kBandM);
+    return {tile.m, wide.n + tile.n};
   }
 
-  /// Where a CTA's tile of so many columns begins in D.
-  __device__ __forceinline__ int first_column(TileCoord cluster_tile, int cta_rank, int block_n) const {
+  /// How many columns each CTA of a cluster has of a tile.
+  __device__ __forceinline__ int block_n(TileCoord cluster_tile) const {
+    return cluster_tile.n < wide.n ? Config::WIDE_N : Config::NARROW_N;
+  }
+
+  /// Where a CTA's part of a tile begins in D.
+  __device__ __forceinline__ int first_column(TileCoord cluster_tile, int cta_rank) const {
+    const bool is_wide = cluster_tile.n < wide.n;
     const int first_narrow = wide.n * Config::kClusterN * Config::WIDE_N;
-    return (block_n == Config::WIDE_N ? 0 : first_narrow) +
-           (cluster_tile.n * Config::kClusterN + cta_rank) * block_n;
+    return (is_wide ? 0 : first_narrow) +
+           ((is_wide ? cluster_tile.n : cluster_tile.n - wide.n) * Config::kClusterN + cta_rank) *
+               block_n(cluster_tile);
   }
 };
 

@@ -203,10 +203,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const bool is_leader = elect_sync();
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         const TileCoord cluster_tile = tiles.at(index);
-        const int block_n = tiles.block_n(index);
+        const int block_n = tiles.block_n(cluster_tile);
         load_tile<Config, Operands>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank, block_n), block_n,
+            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank), block_n,
             params.num_k_blocks, cta_rank, is_leader, [] {});
       }
       smem.pipeline.producer_drain_uniform(state);
@@ -225,10 +225,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
          index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
       const TileCoord cluster_tile = tiles.at(index);
-      const int block_n = tiles.block_n(index);
+      const int block_n = tiles.block_n(cluster_tile);
       const FragmentCorner tile = {.batch = 0,
                                    .row = cluster_tile.m * Config::BLOCK_M,
-                                   .column = tiles.first_column(cluster_tile, cta_rank, block_n)};
+                                   .column = tiles.first_column(cluster_tile, cta_rank)};
       const bool is_first = index == first_index;
       const bool is_last = index + num_clusters >= tiles.count();
       if (block_n == Config::WIDE_N) {

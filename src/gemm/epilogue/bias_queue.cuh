@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/mbarrier.cuh>
+
+#include "device/device_common.cuh"
+#include "device/pipeline_state.hpp"
+#include "device/wait_watchdog.cuh"
+#include "hopper_gemm/gemm_epilogue.hpp"
+
+namespace hopper_gemm::library {
+
+/// Bias elements of the tiles to come, as fp32 in shared memory. A warp that has nothing else to do brings those of a
+/// tile while another is multiplied, whatever their type and alignment. The epilogue then reads one type, and waits for
+/// no load from global memory.
+///
+/// kElems: rows or columns of a tile, whichever are more. kReaders: warps that read each tile's.
+template <int kElems, int kReaders>
+struct BiasQueue {
+  static constexpr int kDepth = 2;  // the tile before may still be stored
+  using State = PipelineState<kDepth>;
+
+  float values[kDepth][kElems];
+  cuda::std::uint64_t full_barrier[kDepth];
+  cuda::std::uint64_t empty_barrier[kDepth];
+
+  /// Threads: one; then a barrier of the CTA.
+  __device__ __forceinline__ void init() {
+    for (int slot = 0; slot < kDepth; ++slot) {
+      ptx::mbarrier_init(ptx::smem_addr(&full_barrier[slot]), 1);
+      ptx::mbarrier_init(ptx::smem_addr(&empty_barrier[slot]), kReaders);
+    }
+  }
+
+  /// Waits for a free slot and brings `count` elements from number `first` on, zeros for those from `end` on. bias: of
+  /// the tile's batch. Threads: a warp, converged.
+  __device__ __forceinline__ void send(State state, const void* bias, DataType type, int first, int count,
+                                       int end, int lane) {
+    watched_wait(ptx::smem_addr(&empty_barrier[state.stage]), state.phase ^ 1, "loader of the bias",
+                 state.stage);
+    __syncwarp();
+    switch (type) {
+      case DataType::BFloat16:
+        load(static_cast<const __nv_bfloat16*>(bias), state.stage, first, count, end, lane);
+        break;
+      case DataType::Float16:
+        load(static_cast<const __half*>(bias), state.stage, first, count, end, lane);
+        break;
+      case DataType::Float32:
+        load(static_cast<const float*>(bias), state.stage, first, count, end, lane);
+        break;
+    }
+    __syncwarp();
+    if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
+  }
+
+  /// Waits for a tile's elements, and returns them. Threads: a reading warp.
+  __device__ __forceinline__ const float* receive(State state) {
+    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the bias", state.stage);
+    return values[state.stage];
+  }
+
+  /// Says that the warp has read a tile's elements. Threads: a reading warp, converged.
+  __device__ __forceinline__ void release(State state, int lane) {
+    __syncwarp();
+    if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
+  }
+
+ private:
+  template <typename T>
+  __device__ __forceinline__ void load(const T* bias, int slot, int first, int count, int end, int lane) {
+    constexpr int kAtATime = 4;
+    for (int i = lane; i < count; i += kAtATime * kWarpThreads) {
+      float loaded[kAtATime] = {};
+#pragma unroll
+      for (int j = 0; j < kAtATime; ++j) {
+        const int elem = first + i + j * kWarpThreads;
+        if (elem < end) loaded[j] = static_cast<float>(bias[elem]);
+      }
+#pragma unroll
+      for (int j = 0; j < kAtATime; ++j) {
+        if (i + j * kWarpThreads < count) values[slot][i + j * kWarpThreads] = loaded[j];
+      }
+    }
+  }
+};
+
+}  // namespace hopper_gemm::library
