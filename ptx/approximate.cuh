@@ -25,5 +25,14 @@ HG_PTX_INLINE float rcp_approx_ftz(float x) {
   return result;
 }
 
+/// tanh.approx.f32 — the hyperbolic tangent of x.
+/// PTX ISA "Floating Point Instructions: tanh" #floating-point-instructions-tanh; ISA 7.0, sm_75.
+/// Returns: to 2^-11 of the result. Threads: any.
+HG_PTX_INLINE float tanh_approx(float x) {
+  float result;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 }  // namespace ptx
 }  // namespace hopper_gemm

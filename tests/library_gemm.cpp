@@ -62,6 +62,9 @@ bool agrees(double actual, const library::ReferenceElement& expected, const Libr
     // fp32 functions, of a few units in the last place, whose arguments may cancel.
     constexpr double kOfFunctions = 2e-6;
     error = std::abs(expected.value) * kOfFunctions + kOfFunctions;
+    if (type != DataType::Float32) {
+      error += approximation_error(problem.activation) * std::abs(expected.argument);
+    }
     slope = 1.2;  // the steepest
   }
   if (problem.values == OperandValues::Uniform) {

@@ -25,7 +25,8 @@ inline std::int64_t operand_index(const OperandArgs& operand, std::int64_t batch
 /// An element of D before its rounding, and what its error is in proportion to: the sum of its terms' magnitudes.
 struct ReferenceElement {
   double value;
-  double magnitude;
+  double argument;   // of the activation
+  double magnitude;  // of all that is added up to it
 };
 
 /// D: [batch_count, M, N], without gaps. All pointers are the host's. Reads what the kernels may:
@@ -84,7 +85,7 @@ inline std::vector<ReferenceElement> reference_gemm(const KernelArgs& args) {
           add(term, std::abs(term));
         }
         d[static_cast<std::size_t>((batch * m + row) * n + column)] = {
-            reference_activation(epilogue.activation, value), magnitude};
+            reference_activation(epilogue.activation, value), value, magnitude};
       }
     }
   }

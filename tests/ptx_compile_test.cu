@@ -9,6 +9,7 @@
 #include <ptx/fence.cuh>
 #include <ptx/global_memory.cuh>
 #include <ptx/griddepcontrol.cuh>
+#include <ptx/max.cuh>
 #include <ptx/mbarrier.cuh>
 #include <ptx/named_barrier.cuh>
 #include <ptx/prefetch.cuh>
@@ -98,7 +99,9 @@ __global__ void prefetches(const void* global) {
 
 __global__ void global_memory(uint32_t* global) { red_add_relaxed_gpu(global, ld_relaxed_gpu(global)); }
 
-__global__ void approximations(float* values) { values[0] = ex2_approx_ftz(rcp_approx_ftz(values[0])); }
+__global__ void approximations(float* values) {
+  values[0] = max_nan(tanh_approx(ex2_approx_ftz(rcp_approx_ftz(values[0]))), values[1]);
+}
 
 __global__ void special_registers(uint64_t* out) {
   uint64_t sum = 0;

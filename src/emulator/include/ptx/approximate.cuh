@@ -12,5 +12,7 @@ HG_PTX_INLINE float ex2_approx_ftz(float x) { return std::exp2(x); }
 
 HG_PTX_INLINE float rcp_approx_ftz(float x) { return 1 / x; }
 
+HG_PTX_INLINE float tanh_approx(float x) { return std::tanh(x); }
+
 }  // namespace ptx
 }  // namespace hopper_gemm
