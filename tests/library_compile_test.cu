@@ -59,27 +59,27 @@ constexpr auto kMn = ptx::Major::MN;
 template <typename T, ptx::Major kMajorA, ptx::Major kMajorB>
 using MixedN = Operands<cooperative_mixed_n::Config, T, kMajorA, kMajorB>;
 
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kK, kK>, EpilogueKind::AlphaOnly>);
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__half, kK, kMn>, EpilogueKind::AlphaOnly>);
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kMn, kMn>, EpilogueKind::AlphaOnly>);
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__half, kK, kMn>, EpilogueKind::General>);
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kMn, kK>, EpilogueKind::General>);
-HG_INSTANTIATE(cooperative_mixed_n::Params,
+HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<MixedN<__half, kMn, kMn>, EpilogueKind::General>);
 HG_INSTANTIATE(
-    pingpong::Params<Pingpong>,
+    MixedNParams<Pingpong>,
     pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>, EpilogueKind::General>);
-HG_INSTANTIATE(pingpong::Params<Pingpong>,
+HG_INSTANTIATE(MixedNParams<Pingpong>,
                pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(
-    pingpong::Params<PingpongAtoms>,
+    MixedNParams<PingpongAtoms>,
     pingpong::gemm_kernel<PingpongAtoms, Operands<PingpongAtoms, __half, kK, kMn>, EpilogueKind::AlphaOnly>);
 
 #undef HG_INSTANTIATE

@@ -100,13 +100,13 @@ __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, p
   }
 }
 
-/// Stores [16, 64] elements of T, of 16 bits, that stage_fragment_swizzled() has put into shared memory to row-major D,
+/// Stores 16 rows of 128 bytes that stage_fragment_swizzled() or stage_fp32() have put into shared memory to row-major D,
 /// element by element: where TMA must not, since it writes whole 16-byte chunks. row, column: where they begin in D;
 /// elements outside [shape.m, shape.n] are not written. Threads: the whole warp, which has seen the staging.
 template <typename T>
 __device__ __forceinline__ void store_staged_fragment(const T* staging, T* d, cuda::std::int64_t ldd, int row,
                                                       int column, GemmShape shape, int lane) {
-  constexpr int kColumns = 64;
+  constexpr int kColumns = 128 / int{sizeof(T)};
   constexpr int kChunk = 16 / int{sizeof(T)};
   // Two lanes a row, every other element each.
   const int staged_row = lane / 2;

@@ -51,6 +51,8 @@ WIDE = "src/gemm/host/cooperative_mixed_n.cu"
 WIDE_GEMM = "src/gemm/kernel/cooperative_mixed_n.cuh"
 MIXED_N = "src/gemm/kernel/mixed_n.cuh"
 MIXED_N_LAUNCH = "src/gemm/host/mixed_n_launcher.hpp"
+BIAS_QUEUE = "src/gemm/epilogue/bias_queue.cuh"
+STORE = "src/gemm/epilogue/store.cuh"
 SMALL_M_GEMM = "src/gemm/kernel/small_m.cuh"
 SPLIT_K_EXCHANGE = "src/gemm/epilogue/split_k_exchange.cuh"
 
@@ -158,7 +160,7 @@ SUMS_BARRIER = "ptx::mapa(ptx::smem_addr(&sums_have_come), rank);"
 LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
 PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);\n"
 PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
-PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n    }\n"
+PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n      bias_phase"
 PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
 SKINNY_COLUMNS = "  if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;\n"
 SKINNY_TRANSPOSED = "  __syncwarp();\n#pragma unroll\n  for (int e = 0; e < Config::kPiece / 2; ++e) {\n    sums[e] ="
@@ -197,6 +199,19 @@ UNUSED = {
         (MIXED_N_LAUNCH, "Config::kKernel.epilogues != Epilogues::AlphaOnly", "false")],
     SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
+
+# In a mutant of the general epilogue, no other kernel is compiled, and of two layouts at most.
+GENERAL = [
+    (MIXED_N_LAUNCH, "return kernel_of_type<EpilogueKind::AlphaOnly>(args);",
+     "return kernel_of_type<EpilogueKind::General>(args);"),
+    (MIXED_N_LAUNCH, "Config::kKernel.majors == Majors::Any", "false")]
+BIAS_HAS_COME = '    watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the bias", state.stage);\n'
+BIAS_SLOT_IS_FREE = """    watched_wait(ptx::smem_addr(&empty_barrier[state.stage]), state.phase ^ 1, "loader of the bias",
+                 state.stage);
+"""
+BIAS_HAS_BEEN_READ = "    __syncwarp();\n    if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));\n"
+GENERAL_STORED = "          ptx::cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
+PINGPONG_STORED = "            if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
 MUTANTS = {
@@ -611,7 +626,22 @@ MUTANTS = {
         (WIDE_GEMM, "pending.block_n / Config::kStoreN % Config::kStoreBuffers", "0")]),
     "library_cooperative_mixed_n_stored_through_rows_in_use": (WIDE, [
         (WIDE_GEMM, "stage, piece % Config::kStoreBuffers,", "stage, (piece + 1) % Config::kStoreBuffers,")]),
-    "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "    }\n")]),
+    "library_general_cooperative_mixed_n_bias_before_it_has_come": (WIDE, [(BIAS_QUEUE, BIAS_HAS_COME, ""), *GENERAL]),
+    "library_general_cooperative_mixed_n_bias_over_the_last_one": (WIDE, [(BIAS_QUEUE, BIAS_SLOT_IS_FREE, ""), *GENERAL]),
+    "library_general_cooperative_mixed_n_bias_never_read": (WIDE, [(BIAS_QUEUE, BIAS_HAS_BEEN_READ, ""), *GENERAL]),
+    "library_general_cooperative_mixed_n_staged_too_early": (WIDE, [
+        (WIDE_GEMM, GENERAL_STORED, GENERAL_STORED.replace("- 1>", ">")), *GENERAL]),
+    "library_general_cooperative_mixed_n_second_part_staged_too_early": (WIDE, [
+        (WIDE_GEMM, "waits_for_all = is_first && part == 1;", "waits_for_all = false;"), *GENERAL]),
+    "library_general_cooperative_mixed_n_groups_not_counted": (WIDE, [
+        (STORE, "    ptx::cp_async_bulk_commit_group();\n", "    if (!by_elements) ptx::cp_async_bulk_commit_group();\n"),
+        *GENERAL]),
+    "library_general_cooperative_mixed_n_staged_without_a_fence": (WIDE, [
+        (STORE, "  ptx::fence_proxy_async_shared_cta();\n", ""), *GENERAL]),
+    "library_general_pingpong_staged_too_early": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_STORED, ""), *GENERAL]),
+    "library_general_pingpong_bias_of_the_tile_before": (PINGPONG, [
+        (PINGPONG_GEMM, "      bias_phase ^= 1;\n", ""), *GENERAL]),
+    "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "      bias_phase")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),
     "library_pingpong_release_before_the_wait": (PINGPONG, [

@@ -331,6 +331,15 @@ const Mutant kLibraryMutants[] = {
     {"library_cooperative_mixed_n_first_stage_released_in_use", {kFilledTooEarly}},
     {"library_cooperative_mixed_n_piece_over_the_one_before", {kStoredTooEarly}},
     {"library_cooperative_mixed_n_stored_through_rows_in_use", {kStagedOverOperands}},
+    {"library_general_cooperative_mixed_n_bias_before_it_has_come", {kRace, kNeverWritten}},
+    {"library_general_cooperative_mixed_n_bias_over_the_last_one", {kRace, "deadlock.*reader of the bias"}},
+    {"library_general_cooperative_mixed_n_bias_never_read", {"deadlock.*reader of the bias"}},
+    {"library_general_cooperative_mixed_n_staged_too_early", {kStoredTooEarly}},
+    {"library_general_cooperative_mixed_n_second_part_staged_too_early", {kStoredTooEarly}},
+    {"library_general_cooperative_mixed_n_groups_not_counted", {kStoredTooEarly}},
+    {"library_general_cooperative_mixed_n_staged_without_a_fence", {kWriteNotFenced}},
+    {"library_general_pingpong_staged_too_early", {kStoredTooEarly}},
+    {"library_general_pingpong_bias_of_the_tile_before", {kRace, "deadlock"}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
@@ -408,6 +417,9 @@ std::vector<LibraryRun> library_runs() {
   long_k.shape.k = 15 * 64;
   LibraryProblem wide_along_mn = along_mn;
   wide_along_mn.shape = {136, 640, 328};
+  const LibraryProblem general_fp32{
+      .shape = {520, 640, 328}, .output_type = DataType::Float32, .bias = Bias::PerColumn};
+  const LibraryProblem general_ragged{.shape = {264, 643, 328}, .bias = Bias::PerRow};
   return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
           {"cooperative", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
           {"cooperative", kSharesBoth, {.shape = {100, 72, 139}}},
@@ -429,6 +441,10 @@ std::vector<LibraryRun> library_runs() {
           {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", wide_along_mn, 2},
           {"pingpong", "pingpong_128x192+128_s5_c1x2", wide_along_mn, 2},
           {"pingpong", "pingpong_128x176+128_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
+          {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_fp32, 2},
+          {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_ragged, 2},
+          {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_fp32, 2},
+          {"general_pingpong", "pingpong_128x176+128_s5_c1x2", general_ragged, 2},
           {"small_m", "small_m_32x64x128_t_s4", {.shape = {7, 72, 200}}},
           {"small_m", "small_m_16x40x256_t_s5", {.shape = {17, 136, 6 * 256}}},
           {"small_m", "small_m_16x64x128_t_s5_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
@@ -532,7 +548,8 @@ INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
 /// The kernel that the mistake is in: "pingpong" of "library_pingpong_no_drain". Mutants of the cooperative kernel of one
 /// tile N do not name theirs.
 std::string_view kernel_of(const Mutant& mutant) {
-  for (const std::string_view kernel : {"pingpong", "small_m", "cooperative_mixed_n"}) {
+  for (const std::string_view kernel :
+       {"general_pingpong", "general_cooperative_mixed_n", "pingpong", "small_m", "cooperative_mixed_n"}) {
     if (std::string_view(mutant.name).starts_with("library_" + std::string(kernel) + "_")) return kernel;
   }
   return "cooperative";

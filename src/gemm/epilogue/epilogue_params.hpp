@@ -8,9 +8,8 @@ namespace hopper_gemm::library {
 /// What a kernel is given for its epilogue.
 struct EpilogueParams {
   GemmEpilogue operations;
-  GemmShape shape;  ///< of the product
-  /// Pairs of the bias are aligned to their size, so that TMA stores what the operations leave.
-  bool is_vectorized;
+  GemmShape shape;        ///< of the product
+  bool has_whole_chunks;  ///< rows of D are whole 16-byte chunks
 };
 
 }  // namespace hopper_gemm::library

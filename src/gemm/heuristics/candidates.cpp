@@ -136,8 +136,8 @@ bool can_store_by_tma(const Problem& problem) {
       .empty();
 }
 
-bool has_whole_chunks(const Problem& problem) {
-  return problem.args.shape.n % (kTmaAlignmentBytes / size_of(problem.args.epilogue.output_type)) == 0;
+bool has_whole_chunks(const KernelArgs& args) {
+  return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
 }
 
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
@@ -146,7 +146,7 @@ bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
   const bool has_type = kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0
                             ? epilogue.output_type != DataType::Float32
                             : epilogue.output_type == problem.args.input_type;
-  return has_type && can_store_by_tma(problem) && has_whole_chunks(problem) &&
+  return has_type && can_store_by_tma(problem) && has_whole_chunks(problem.args) &&
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
 }
 
@@ -169,7 +169,7 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || needs_alpha_only(kernel, problem);
   if (!has_room(kernel.cluster_n * kernel.block_n) || args.batch_count > 1) return false;
   if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
-  return can_store_by_tma(problem) && (kernel.schedule == Schedule::Pingpong || has_whole_chunks(problem));
+  return can_store_by_tma(problem);
 }
 
 std::string fault_of(const Problem& problem, const GemmConfig& config) {

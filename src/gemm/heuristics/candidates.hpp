@@ -30,7 +30,7 @@ std::string fault_of_operand(const char* name, std::int64_t leading_dimension, s
 bool can_store_by_tma(const Problem& problem);
 
 /// Whether rows of D are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
-bool has_whole_chunks(const Problem& problem);
+bool has_whole_chunks(const KernelArgs& args);
 
 /// Whether EpilogueKind::AlphaOnly of the kernel is all that the problem needs where beta is 0.
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem);

@@ -104,6 +104,22 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
 /// with less to do are faster all the same.
 double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 
+/// What a general epilogue adds to the time of products, for each element of a tile.
+double exposed_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  const bool is_alpha_only = epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None &&
+                             epilogue.output_type == args.input_type;
+  // That of smaller tiles was not measured.
+  constexpr int kLeastElems = 128 * 128;
+  if (is_alpha_only || kernel.block_m * kernel.block_n < kLeastElems) return 0;
+  const ExposedEpilogue& exposed = kernel.schedule == Schedule::Pingpong ? model.pingpong_exposed
+                                   : kernel.narrow_n != 0                ? model.mixed_n_exposed
+                                                                         : model.cooperative_exposed;
+  const bool is_sigmoid = epilogue.activation != Activation::None && epilogue.activation != Activation::Relu;
+  return exposed.any + (epilogue.output_type == DataType::Float32 ? exposed.fp32 : 0) +
+         (is_sigmoid ? exposed.sigmoid : 0);
+}
+
 /// How long a kernel of one tile N should take.
 Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
                            const ActiveClusters& active_clusters, const CostModel& model) {
@@ -126,8 +142,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
   const double block = block_us(model, args, kernel, flops, rows_a, rows_b, ctas);
   const double elems = rows * columns;
-  const double tile_us = k_blocks * block + elems / config.split_k / model.store_elems_per_us +
-                         reduce_us(model, args, config, elems);
+  const double tile_us =
+      k_blocks * block +
+      elems / config.split_k * (1 / model.store_elems_per_us + exposed_us(model, args, kernel)) +
+      reduce_us(model, args, config, elems);
 
   const auto batches_of = [&](const OperandArgs& operand) {
     return operand.batch_stride == 0 ? 1.0 : args.batch_count;
@@ -176,7 +194,8 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
     const double block = block_us(model, args, kernel, 2.0 * block_m * block_n * kBlockK,
                                   block_m / kernel.cluster_n, block_n, ctas);
     // Half of it is hidden.
-    return k_blocks * block + block_m * block_n / model.store_elems_per_us / 2;
+    return k_blocks * block +
+           block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(model, args, kernel));
   };
   const double bytes = kInputBytes * (1.0 * k * m + 1.0 * k * n + 1.0 * m * n);
   const double memory_us = bytes / model.memory_bytes_per_us;

@@ -8,6 +8,13 @@
 
 namespace hopper_gemm::library {
 
+/// What a general epilogue takes for an element of a tile that no product hides, in microseconds.
+struct ExposedEpilogue {
+  double any;
+  double fp32;     ///< and more where D is
+  double sigmoid;  ///< and where the activation is one
+};
+
 /// What the estimates are made of: times in microseconds, and what is done in one. As `fit_cost_model` finds them for
 /// profiles/h200/library_tuning*.csv, rounded, but library_tuning_large.csv, which holds them against other shapes.
 struct CostModel {
@@ -31,12 +38,15 @@ struct CostModel {
   double memory_bytes_per_us = 3.9e6;          ///< what reads that are not balanced over all channels reach
   double small_m_memory_bytes_per_us = 4.2e6;  ///< what the kernel for few rows reaches
   double store_elems_per_us = 2.4e4;           ///< of an SM
-  double reduce_us = 2.6;                      ///< to exchange the partials of a split K, beside
-  double mn_major_peer_us = 0.5;               ///< and where B is MN-major, for each peer
-  double reduce_elems_per_us = 3700;           ///< what an SM sends of them
-  double small_m_reduce_us = 0.48;             ///< the same of few rows, for each CTA
-  double workspace_us = 7.4;                   ///< of the kernel that adds up partials from the workspace
-  double workspace_bytes_per_us = 3.0e6;       ///< what goes to the workspace and comes back
+  ExposedEpilogue cooperative_exposed = {1.1e-4, 3.0e-5, 2.0e-5};  ///< with one tile N
+  ExposedEpilogue mixed_n_exposed = {1.3e-5, 4.0e-5, 5.7e-5};      ///< the cooperative schedule's
+  ExposedEpilogue pingpong_exposed = {0.5e-5, 1.9e-5, 3.2e-5};
+  double reduce_us = 2.6;                 ///< to exchange the partials of a split K, beside
+  double mn_major_peer_us = 0.5;          ///< and where B is MN-major, for each peer
+  double reduce_elems_per_us = 3700;      ///< what an SM sends of them
+  double small_m_reduce_us = 0.48;        ///< the same of few rows, for each CTA
+  double workspace_us = 7.4;              ///< of the kernel that adds up partials from the workspace
+  double workspace_bytes_per_us = 3.0e6;  ///< what goes to the workspace and comes back
 };
 
 /// How many clusters of a configuration the GPU runs at a time.

@@ -33,7 +33,7 @@ struct Kernels {
   }
 };
 
-using Launcher = MixedNLauncher<Config, SharedStorage, Params, Kernels>;
+using Launcher = MixedNLauncher<Config, SharedStorage, Kernels>;
 
 Status active_clusters(const GemmConfig&, int* clusters) { return Launcher::active_clusters(clusters); }
 

@@ -10,6 +10,7 @@
 
 #include "device/cluster_placement.hpp"
 #include "device/launch.hpp"
+#include "gemm/heuristics/candidates.hpp"
 #include "gemm/host/enqueue.hpp"
 #include "gemm/host/kernel_launcher.hpp"
 #include "gemm/host/operand_maps.hpp"
@@ -18,18 +19,10 @@
 
 namespace hopper_gemm::library {
 
-/// Whether pairs of the bias, from even elements on, are aligned to their size.
-inline bool has_aligned_bias(const GemmEpilogue& epilogue) {
-  const auto pair_bytes = 2 * static_cast<std::uintptr_t>(size_of(epilogue.bias_type));
-  return epilogue.bias_kind == Bias::None ||
-         (reinterpret_cast<std::uintptr_t>(epilogue.bias) % pair_bytes == 0 &&
-          epilogue.bias_batch_stride % 2 == 0);
-}
-
-/// The host's half of a kernel with a mixed tile N. Config, SharedStorage, Params: the kernel's. Kernels::of<Operands,
+/// The host's half of a kernel with a mixed tile N. Config, SharedStorage: the kernel's. Kernels::of<Operands,
 /// EpilogueKind>(): its instance. Kernels::begin_steps(): where the clusters of a launch keep pace, or null, see
 /// wave_pace.cuh; Kernels::load(): what it needs.
-template <typename Config, typename SharedStorage, typename Params, typename Kernels>
+template <typename Config, typename SharedStorage, typename Kernels>
 class MixedNLauncher final : public KernelLauncher {
  public:
   explicit MixedNLauncher(const LauncherRequest& request)
@@ -64,9 +57,7 @@ class MixedNLauncher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
     Params params = params_;
     params.alpha = epilogue.alpha;
-    if constexpr (requires { params.epilogue; }) {
-      params.epilogue = {epilogue, args.shape, has_aligned_bias(epilogue)};
-    }
+    params.epilogue = {epilogue, args.shape, has_whole_chunks(args)};
     HG_RETURN_IF_ERROR(
         Kernels::begin_steps(params.tiles, params.num_k_blocks, workers_, stream, &params.steps));
     const LaunchShape launch = {.ctas = static_cast<unsigned>(workers_ * Config::kClusterN),
@@ -89,6 +80,7 @@ class MixedNLauncher final : public KernelLauncher {
   }
 
  private:
+  using Params = MixedNParams<Config>;
   using Kernel = void (*)(TensorMap, TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
 
   MixedNLauncher(const KernelArgs& args, const ColumnSplit& columns)

@@ -39,8 +39,7 @@ struct Member {
 template <KernelConfig kKernel>
 constexpr Member member_of() {
   using ThisConfig = Config<kKernel>;
-  using Launcher =
-      MixedNLauncher<ThisConfig, SharedStorage<ThisConfig>, Params<ThisConfig>, Kernels<ThisConfig>>;
+  using Launcher = MixedNLauncher<ThisConfig, SharedStorage<ThisConfig>, Kernels<ThisConfig>>;
   return {Launcher::active_clusters, make_prepared<Launcher>};
 }
 

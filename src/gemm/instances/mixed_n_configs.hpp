@@ -34,10 +34,10 @@ HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epi
           .majors = majors};
 }
 
-/// The pingpong kernel's. Of several widths the one whose waves are fullest. The accumulators of 192 columns leave no
-/// registers for more than alpha · A·B, and other columns are no whole swizzle atoms.
+/// The pingpong kernel's. Of several widths the one whose waves are fullest. Those other than 192 are no whole swizzle
+/// atoms.
 inline constexpr KernelConfig kPingpongConfigs[] = {
-    pingpong_config(192, Epilogues::AlphaOnly, Majors::Any),
+    pingpong_config(192, Epilogues::WithoutC, Majors::Any),
     pingpong_config(176, Epilogues::WithoutC, Majors::KMajorB),
     pingpong_config(144, Epilogues::WithoutC, Majors::KMajorB),
 };

@@ -2,11 +2,8 @@
 // it stores one half of a tile under the products of the other, and through what the last K block has left of A, so that
 // there is room for a fourth stage. Its clusters end without a barrier.
 //
-// Accumulators and stages take nearly all registers and shared memory. So the general epilogue finishes accumulators in
-// place, 64 columns at a time, and a warp beside the producer's brings the bias (bias_queue.cuh). The columns are a loop
-// that copies those of each turn to the same registers: code for each of them does not fit into the instruction cache, and
-// 4096x4096x4096 with a bias and GELU took 200.3 us by it, 178.9 us by the loop (H100). C finds no registers; rows of D
-// are whole 16-byte chunks.
+// Accumulators and stages take nearly all registers and shared memory. epilogue.cuh says how the general epilogue does with
+// what is left; C finds no registers.
 
 #pragma once
 
@@ -30,9 +27,8 @@
 #include "device/wave_pace.cuh"
 #include "gemm/config.hpp"
 #include "gemm/epilogue/bias_queue.cuh"
+#include "gemm/epilogue/epilogue.cuh"
 #include "gemm/epilogue/epilogue_params.hpp"
-#include "gemm/epilogue/operations.cuh"
-#include "gemm/epilogue/tma_store.cuh"
 #include "gemm/kernel/mixed_n.cuh"
 
 namespace hopper_gemm::library::cooperative_mixed_n {
@@ -60,17 +56,11 @@ struct alignas(1024) SharedStorage {
   Config::BiasQueue bias_queue;
 };
 
-/// What of a launch is no tensor map.
-struct Params : MixedNParams<Config> {
-  EpilogueParams epilogue;
-};
-
 /// Accumulators that are yet to be stored: those of a consumer's lower block.
 struct Pending {
-  int row = 0;  // of the block's first
-  int column = 0;
-  int block_n = 0;  // 0: there are none
-  int stage = 0;    // through which
+  FragmentCorner corner = {};  // where they begin in D
+  int block_n = 0;             // 0: there are none
+  int stage = 0;               // through which
   Config::BiasQueue::State bias;
 };
 
@@ -125,36 +115,26 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// A quarter of A in a block of the stage, through which the warp stores: the block's products must be done. Those of
-  /// all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so done for all when it is for
-  /// one.
-  __device__ __forceinline__ unsigned char* staging(int stage, int block) const {
-    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp() * Config::kStoreM;
-    return smem.a[stage] + staging_row * Config::kLineBytes;
-  }
-
-  /// Stores kStoreN columns of the warp's rows. fragment: their accumulators.
+  /// Stores kStoreN columns of the warp's rows through a quarter of A in a block of the stage: the products of that block
+  /// must be done. Those of all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so done
+  /// for all when it is for one. fragment: their accumulators. row: where the consumer's block begins in D.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
                                               int column) const {
+    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp() * Config::kStoreM;
     store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
-        fragment, alpha, ptx::smem_addr(staging(stage, block)), tensor_map_d, row + warp() * Config::kStoreM,
-        column, lane());
+        fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * Config::kLineBytes), tensor_map_d,
+        row + warp() * Config::kStoreM, column, lane());
   }
 
-  /// Finishes and stores kStoreN columns of the warp's rows, in place. values: their accumulators. block: 0 for the upper
-  /// one. is_first: of the tile, which has one buffer: the other is where the lower block's A is. buffer: for 16-bit types.
-  /// corner: where the block and the tile begin in D. column: of the tile.
-  __device__ __forceinline__ void finish_and_store(float* values, int stage, int block, bool is_first,
-                                                   int buffer, FragmentCorner corner, const float* bias,
-                                                   int column) const {
-    auto& fragment = *reinterpret_cast<float(*)[Config::kStoreN / 2]>(values);
+  /// Finishes and stores kStoreN columns of the warp's rows, see finish_and_store(). block: 0 for the upper one. is_first:
+  /// of the tile, which has one buffer: the other is where the lower block's A is. buffer: for 16-bit types. corner: where
+  /// the consumer's block begins in D.
+  __device__ __forceinline__ void finish(float* sums, int stage, int block, bool is_first, int buffer,
+                                         FragmentCorner corner, const float* bias, int column) const {
     int own_thread = thread;
     compute_where_used(own_thread);
     const int own_lane = own_thread % kWarpThreads;
-    const int row = own_thread / kWarpThreads * Config::kStoreM;
-    const int row_of_consumer = number * Config::kConsumerM + row;
-    apply_operations(fragment, epilogue.operations, alpha, bias, row_of_consumer + block * Config::kWgmmaM,
-                     column, own_lane);
+    const int row = number * Config::kConsumerM + own_thread / kWarpThreads * Config::kStoreM;
     const auto acquire = [&](DataType type, int part) {
       const bool waits_for_all = is_first && part == 1;
       if (own_lane == 0) {
@@ -167,10 +147,12 @@ struct Consumer {
       __syncwarp();
       // Of fp32 the first two parts of a tile take turns with the same buffer.
       const int next = type != DataType::Float32 ? buffer : is_first ? 0 : 1 - part;
-      return smem.a[stage] + (row_of_consumer + next * Config::kWgmmaM) * Config::kLineBytes;
+      return smem.a[stage] + (row + next * Config::kWgmmaM) * Config::kLineBytes;
     };
-    store_by_tma(fragment, epilogue.operations.output_type, tensor_map_d,
-                 {corner.batch, corner.row + row, corner.column + column}, own_lane, acquire);
+    finish_and_store(
+        sums, epilogue, alpha, bias, row + block * Config::kWgmmaM, column,
+        {corner.batch, corner.row + own_thread / kWarpThreads * Config::kStoreM, corner.column + column},
+        tensor_map_d, own_lane, acquire);
   }
 
   __device__ __forceinline__ const float* bias_of(Config::BiasQueue::State state) const {
@@ -185,32 +167,19 @@ struct Consumer {
       for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
         if (piece * Config::kStoreN >= pending.block_n) continue;
         store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
-                    (first_block + piece) % Config::kStoreBuffers, pending.row,
-                    pending.column + piece * Config::kStoreN);
+                    (first_block + piece) % Config::kStoreBuffers, pending.corner.row,
+                    pending.corner.column + piece * Config::kStoreN);
       }
     } else {
       if (pending.block_n == 0) return;
       const float* const bias = bias_of(pending.bias);
 #pragma unroll 1
-      for (int column = 0; column < pending.block_n; column += Config::kStoreN) {
-        bring_to_front<Config::WIDE_N>(lower, column);
-        finish_and_store(lower, pending.stage, 1, false,
-                         (first_block + column / Config::kStoreN) % Config::kStoreBuffers,
-                         {0, pending.row, pending.column}, bias, column);
+      for (int turn = 0; turn < pending.block_n / Config::kStoreN; ++turn) {
+        bring_to_front<Config::WIDE_N>(lower, turn);
+        finish(lower, pending.stage, 1, false, (first_block + turn) % Config::kStoreBuffers, pending.corner,
+               bias, turn * Config::kStoreN);
       }
       if (epilogue.operations.bias_kind != Bias::None) smem.bias_queue.release(pending.bias, lane());
-    }
-  }
-
-  /// Copies the accumulators of kStoreN columns, those from `column` on, to where those of the first are. fragment: of
-  /// kColumns columns.
-  template <int kColumns>
-  static __device__ __forceinline__ void bring_to_front(float* fragment, int column) {
-#pragma unroll
-    for (int from = Config::kStoreN; from < kColumns; from += Config::kStoreN) {
-      if (column != from) continue;
-#pragma unroll
-      for (int i = 0; i < Config::kStoreN / 2; ++i) fragment[i] = fragment[from / 2 + i];
     }
   }
 
@@ -224,13 +193,13 @@ struct Consumer {
   }
 };
 
-/// Computes the consumer's rows of a tile of kBlockN columns, those from first_row and first_column on, and stores the
-/// upper half of them. accum: what is pending of the tile before; then what is of this one, as `pending` says.
+/// Computes the consumer's rows of a tile of kBlockN columns, and stores the upper half of them. accum: what is pending of
+/// the tile before; then what is of this one, as `pending` says. corner: where the consumer's rows begin in D. bias_state: of the tile's bias.
 template <int kBlockN, typename Operands, EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueKind>& self,
                                              float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
-                                             Config::Pipeline::State& state, Pending& pending, int first_row,
-                                             int first_column, Config::BiasQueue::State bias_state) {
+                                             Config::Pipeline::State& state, Pending& pending,
+                                             FragmentCorner corner, Config::BiasQueue::State bias_state) {
   using namespace ptx;
   static_assert(Config::kConsumerBlocks == 2);
   constexpr int kBlockPieces = kBlockN / Config::kStoreN;
@@ -308,25 +277,23 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) {
 #pragma unroll
     for (int piece = 0; piece < kBlockPieces; ++piece) {
-      self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, first_row,
-                       first_column + piece * Config::kStoreN);
+      self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, corner.row,
+                       corner.column + piece * Config::kStoreN);
       if (piece == 0) release_others();
     }
   } else {
     const float* const bias = self.bias_of(bias_state);
-    const FragmentCorner corner = {0, first_row, first_column};
-    self.finish_and_store(upper, stage, 0, true, 0, corner, bias, 0);
+    self.finish(upper, stage, 0, true, 0, corner, bias, 0);
     release_others();
 #pragma unroll 1
-    for (int column = Config::kStoreN; column < kBlockN; column += Config::kStoreN) {
+    for (int turn = 1; turn < kBlockPieces; ++turn) {
       float* const rest = upper + Config::kStoreN / 2;
-      self.template bring_to_front<kBlockN - Config::kStoreN>(rest, column - Config::kStoreN);
-      self.finish_and_store(rest, stage, 0, false, column / Config::kStoreN % Config::kStoreBuffers, corner,
-                            bias, column);
+      bring_to_front<kBlockN - Config::kStoreN>(rest, turn - 1);
+      self.finish(rest, stage, 0, false, turn % Config::kStoreBuffers, corner, bias, turn * Config::kStoreN);
     }
   }
   wgmma_fence_operand(lower);
-  pending = {first_row + Config::kWgmmaM, first_column, kBlockN, stage, bias_state};
+  pending = {{corner.batch, corner.row + Config::kWgmmaM, corner.column}, kBlockN, stage, bias_state};
 }
 
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms, see MixedNBoxes.
@@ -335,7 +302,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_b_narrow,
-                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
+                const __grid_constant__ TensorMap tensor_map_d,
+                const __grid_constant__ MixedNParams<Config> params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   SharedStorage& smem = dynamic_shared_storage<SharedStorage>();
@@ -395,19 +363,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     } else if (kEpilogueKind != EpilogueKind::AlphaOnly &&
                thread / kWarpThreads == Config::kNumConsumerWarps + 2 &&
                params.epilogue.operations.bias_kind != Bias::None) {
-      const GemmEpilogue& operations = params.epilogue.operations;
-      const bool per_row = operations.bias_kind == Bias::PerRow;
-      Config::BiasQueue::State bias_state;
-      for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
-        const TileCoord cluster_tile = tiles.at(index);
-        const int first =
-            per_row ? cluster_tile.m * Config::BLOCK_M : tiles.first_column(cluster_tile, cta_rank);
-        smem.bias_queue.send(bias_state, operations.bias, operations.bias_type, first,
-                             per_row ? Config::BLOCK_M : tiles.block_n(cluster_tile),
-                             per_row ? params.epilogue.shape.m : params.epilogue.shape.n,
-                             thread % kWarpThreads);
-        bias_state.advance();
-      }
+      load_bias<Config>(smem.bias_queue, tiles, params.epilogue, first_index, num_clusters, cta_rank,
+                        thread % kWarpThreads);
     }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
@@ -429,12 +386,13 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, self.lane());
       const typename Config::BiasQueue::State bias_state = {queue_state.stage, queue_state.phase};
       queue_state.advance();
-      const int first_row = cluster_tile.m * Config::BLOCK_M + consumer * Config::kConsumerM;
-      const int first_column = tiles.first_column(cluster_tile, cta_rank);
+      const FragmentCorner corner = {.batch = 0,
+                                     .row = cluster_tile.m * Config::BLOCK_M + consumer * Config::kConsumerM,
+                                     .column = tiles.first_column(cluster_tile, cta_rank)};
       if (tiles.block_n(cluster_tile) == Config::WIDE_N) {
-        compute_tile<Config::WIDE_N>(self, accum, state, pending, first_row, first_column, bias_state);
+        compute_tile<Config::WIDE_N>(self, accum, state, pending, corner, bias_state);
       } else {
-        compute_tile<Config::NARROW_N>(self, accum, state, pending, first_row, first_column, bias_state);
+        compute_tile<Config::NARROW_N>(self, accum, state, pending, corner, bias_state);
       }
     }
     self.store_pending(accum[1], pending);

@@ -12,6 +12,7 @@
 #include "device/tensor_map_type.hpp"
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
+#include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/instances/mixed_n_configs.hpp"
 #include "hopper_gemm/host_device.hpp"
 
@@ -113,8 +114,9 @@ template <typename Config>
 struct MixedNParams {
   MixedNTiles<Config> tiles;
   int num_k_blocks;
-  float alpha;
+  float alpha;  ///< the epilogue's once more, where ptxas 12.3 takes it from without serialising wgmmas
   cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
+  EpilogueParams epilogue;
 };
 
 /// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
@@ -156,6 +158,24 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
     }
     state.advance();
     after_k_block();
+  }
+}
+
+/// Brings the bias of a CTA's tiles, from first_index on. Threads: a warp, converged.
+template <typename Config, typename BiasQueue>
+__device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Config>& tiles,
+                                          const EpilogueParams& params, cuda::std::uint32_t first_index,
+                                          cuda::std::uint32_t num_clusters, int cta_rank, int lane) {
+  const GemmEpilogue& operations = params.operations;
+  const bool is_per_row = operations.bias_kind == Bias::PerRow;
+  typename BiasQueue::State state;
+  for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+    const TileCoord cluster_tile = tiles.at(index);
+    queue.send(state, operations.bias, operations.bias_type,
+               is_per_row ? cluster_tile.m * Config::BLOCK_M : tiles.first_column(cluster_tile, cta_rank),
+               is_per_row ? Config::BLOCK_M : tiles.block_n(cluster_tile),
+               is_per_row ? params.shape.m : params.shape.n, lane);
+    state.advance();
   }
 }
 

@@ -2,8 +2,7 @@
 // KernelTmaWarpSpecializedPingpong has it. Each consumer warpgroup has a tile of its own. While one multiplies, the
 // other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
 // half as large as cooperative_mixed_n.cuh's, takes at least 43 % more bytes for a product, and so loses where K is
-// long. It is compiled for alpha alone, and for general epilogues (subtile_epilogue.cuh) where the accumulators leave
-// registers for them.
+// long. Its general epilogue finds no registers for C.
 
 #pragma once
 
@@ -25,8 +24,9 @@
 #include "device/tensor_map_type.hpp"
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
+#include "gemm/epilogue/bias_queue.cuh"
+#include "gemm/epilogue/epilogue.cuh"
 #include "gemm/epilogue/epilogue_params.hpp"
-#include "gemm/epilogue/subtile_epilogue.cuh"
 #include "gemm/kernel/mixed_n.cuh"
 
 namespace hopper_gemm::library::pingpong {
@@ -39,6 +39,10 @@ struct Config : MixedNConfig<kKernel> {
   static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
   // Of a stage that one of the consumers reads.
   using Pipeline = hopper_gemm::Pipeline<Base::kNumStages, Base::kStageBytes, 1, Base::kClusterN>;
+  // Of a tile, that one of the consumers reads.
+  using BiasQueue = library::BiasQueue<(Base::BLOCK_M > Base::WIDE_N ? Base::BLOCK_M : Base::WIDE_N),
+                                       Base::kWarpgroupWarps>;
+  static_assert(BiasQueue::kDepth == Base::kNumConsumers, "a consumer has a slot of its own");
 };
 
 template <typename Config>
@@ -48,12 +52,7 @@ struct alignas(1024) SharedStorage {
   unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
   typename Config::Pipeline pipeline;
-};
-
-/// What of a launch is no tensor map.
-template <typename Config>
-struct Params : MixedNParams<Config> {
-  EpilogueParams epilogue;
+  typename Config::BiasQueue bias_queue;
 };
 
 /// The named barrier that says that it is a consumer's turn to multiply.
@@ -90,11 +89,12 @@ struct Consumer {
   }
 
   /// Computes and stores a tile of kBlockN columns. accum: anything, as it is left. is_first: there is no turn to wait
-  /// for; is_last: nor another consumer that waits for its turn. tile: its first row and column.
+  /// for; is_last: nor another consumer that waits for its turn. tile: where it begins in D. bias_phase: of the consumer's slot of the bias.
   template <int kBlockN>
   __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
                                                typename Config::Pipeline::State& state, bool is_first,
-                                               bool is_last, FragmentCorner tile) const {
+                                               bool is_last, FragmentCorner tile,
+                                               cuda::std::uint32_t bias_phase) const {
     using namespace ptx;
     const cuda::std::uint64_t first_desc_a = Operands::make_desc(Operands::kMajorA, smem_addr(smem.a[0]));
     const cuda::std::uint64_t first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0]));
@@ -102,12 +102,6 @@ struct Consumer {
       return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
     };
     typename Config::Pipeline& pipeline = smem.pipeline;
-
-    constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
-    const FragmentCorner corner = {tile.batch, tile.row + warp() * Config::kStoreM, tile.column};
-    if constexpr (!kIsAlphaOnly) {
-      if (epilogue.operations.bias_kind == Bias::PerColumn) prefetch_bias(epilogue, corner, kBlockN, lane());
-    }
 
     // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
     if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
@@ -144,7 +138,7 @@ struct Consumer {
     for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
     pipeline.consumer_release(previous, thread);
 
-    if constexpr (kIsAlphaOnly) {
+    if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) {
 #pragma unroll
       for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll
@@ -154,12 +148,35 @@ struct Consumer {
           const int column = begin < kLastColumn ? begin : kLastColumn;
           store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
               accum[i] + column / 2, epilogue.operations.alpha, smem_addr(staging()), tensor_map_d,
-              corner.row + i * Config::kWgmmaM, corner.column + column, lane());
+              tile.row + i * Config::kWgmmaM + warp() * Config::kStoreM, tile.column + column, lane());
         }
       }
     } else {
-      StoreQueue<Config::kStoreBuffers> stores(staging(), kStagingBytes, tensor_map_d, lane());
-      store_subtiles<kBlockN>(accum, stores, epilogue, corner, lane());
+      const bool has_bias = epilogue.operations.bias_kind != Bias::None;
+      const typename Config::BiasQueue::State bias_state = {number, bias_phase};
+      const float* const bias = has_bias ? smem.bias_queue.receive(bias_state) : nullptr;
+#pragma unroll
+      for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+#pragma unroll 1
+        for (int turn = 0; turn < kTurns<kBlockN>; ++turn) {
+          int own_thread = thread;
+          compute_where_used(own_thread);
+          const int own_lane = own_thread % kWarpThreads;
+          const int own_warp = own_thread / kWarpThreads;
+          const auto acquire = [&](DataType, int) {
+            if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
+            __syncwarp();
+            return smem.d[number * Config::kWarpgroupWarps + own_warp];
+          };
+          bring_to_front<kBlockN>(accum[i], turn);
+          const int row = i * Config::kWgmmaM + own_warp * Config::kStoreM;
+          const int column = first_column_of<kBlockN>(turn);
+          finish_and_store(accum[i], epilogue, epilogue.operations.alpha, bias, row, column,
+                           {tile.batch, tile.row + row, tile.column + column}, tensor_map_d, own_lane,
+                           acquire);
+        }
+      }
+      if (has_bias) smem.bias_queue.release(bias_state, lane());
     }
   }
 };
@@ -170,7 +187,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_b_narrow,
-                const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params<Config> params,
+                const __grid_constant__ TensorMap tensor_map_d,
+                const __grid_constant__ MixedNParams<Config> params,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
@@ -183,6 +201,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   }
   if (thread == 0) {
     smem.pipeline.init();
+    smem.bias_queue.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -210,6 +229,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
             params.num_k_blocks, cta_rank, is_leader, [] {});
       }
       smem.pipeline.producer_drain_uniform(state);
+    } else if (kEpilogueKind != EpilogueKind::AlphaOnly &&
+               thread / kWarpThreads == Config::kNumConsumerWarps + 1 &&
+               params.epilogue.operations.bias_kind != Bias::None) {
+      load_bias<Config>(smem.bias_queue, tiles, params.epilogue, first_index, num_clusters, cta_rank,
+                        thread % kWarpThreads);
     }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
@@ -221,6 +245,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                                                             .number = consumer,
                                                             .thread = thread % kWarpgroupThreads};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
+    cuda::std::uint32_t bias_phase = 0;
     if (consumer == 1) skip_stages<Config>(state, params.num_k_blocks);
     for (cuda::std::uint32_t index = first_index + static_cast<cuda::std::uint32_t>(consumer) * num_clusters;
          index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
@@ -232,11 +257,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const bool is_first = index == first_index;
       const bool is_last = index + num_clusters >= tiles.count();
       if (block_n == Config::WIDE_N) {
-        self.template compute_tile<Config::WIDE_N>(accum, state, is_first, is_last, tile);
+        self.template compute_tile<Config::WIDE_N>(accum, state, is_first, is_last, tile, bias_phase);
       } else {
-        self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, tile);
+        self.template compute_tile<Config::NARROW_N>(accum, state, is_first, is_last, tile, bias_phase);
       }
       skip_stages<Config>(state, params.num_k_blocks);
+      bias_phase ^= 1;
     }
     // Shared memory must outlive the copies that read it.
     if (self.lane() == 0) cp_async_bulk_wait_group_read<0>();

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/tma.cuh>
+
+#include "device/epilogue.cuh"
+#include "device/fragment_epilogue.cuh"
+#include "device/tensor_map_type.hpp"
+#include "gemm/epilogue/epilogue_params.hpp"
+#include "hopper_gemm/data_type.hpp"
+
+namespace hopper_gemm::library {
+
+/// Columns of a 16-bit D that are 128 bytes, a row of a staging buffer.
+inline constexpr int kStagingN = 64;
+/// The same of fp32.
+inline constexpr int kStagingN32 = 32;
+inline constexpr int kStagingBytes = 16 * 128;
+
+/// Stores a staging buffer, of elements as large as Bits: by TMA, or element by element where it reaches beside a D whose
+/// rows are no whole 16-byte
+/// chunks, which is all that TMA writes. corner: where it begins in D. Threads: the whole warp, converged.
+template <typename Bits>
+__device__ __forceinline__ void store_staging(const unsigned char* staging, const TensorMap* tensor_map,
+                                              const EpilogueParams& params, FragmentCorner corner, int lane) {
+  constexpr int kColumns = 128 / int{sizeof(Bits)};
+  const bool by_elements = !params.has_whole_chunks && corner.column > params.shape.n - kColumns;
+  // TMA reads the buffer, or may write to it next.
+  ptx::fence_proxy_async_shared_cta();
+  __syncwarp();
+  if (by_elements) {
+    Bits* const d = static_cast<Bits*>(params.operations.d) + corner.batch * params.operations.d_batch_stride;
+    store_staged_fragment(reinterpret_cast<const Bits*>(staging), d, params.operations.ldd, corner.row,
+                          corner.column, params.shape, lane);
+    __syncwarp();
+  }
+  if (lane == 0) {
+    if (!by_elements) {
+      ptx::cp_async_bulk_tensor_s2g(tensor_map, {corner.column, corner.row, corner.batch},
+                                    ptx::smem_addr(staging));
+    }
+    // Each buffer is a group, be it empty: who waits for one counts them.
+    ptx::cp_async_bulk_commit_group();
+  }
+}
+
+/// Rounds kStagingN columns of a warp's 16 rows to D's type and stores them: fp32 in two parts.
+///
+/// tensor_map: of D with boxes of 16 rows by 128 bytes, 128B swizzle. acquire(type, part): a free staging buffer of
+/// kStagingBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in D. Threads: the whole
+/// warp, converged.
+template <typename Acquire>
+__device__ __forceinline__ void store_columns(const float (&values)[kStagingN / 2],
+                                              const TensorMap* tensor_map, const EpilogueParams& params,
+                                              FragmentCorner corner, int lane, const Acquire& acquire) {
+  const DataType type = params.operations.output_type;
+  if (type == DataType::Float32) {
+#pragma unroll
+    for (int part = 0; part < kStagingN / kStagingN32; ++part) {
+      unsigned char* const staging = acquire(type, part);
+      stage_fp32(reinterpret_cast<const float(&)[kStagingN32 / 2]>(values[part * kStagingN32 / 2]), staging,
+                 0, lane);
+      store_staging<cuda::std::uint32_t>(
+          staging, tensor_map, params, {corner.batch, corner.row, corner.column + part * kStagingN32}, lane);
+    }
+    return;
+  }
+  unsigned char* const staging = acquire(type, 0);
+  if (type == DataType::Float16) {
+    stage_fragment_swizzled<__half, kStagingN>(values, ptx::smem_addr(staging), 0, lane);
+  } else {
+    stage_fragment_swizzled<__nv_bfloat16, kStagingN>(values, ptx::smem_addr(staging), 0, lane);
+  }
+  store_staging<cuda::std::uint16_t>(staging, tensor_map, params, corner, lane);
+}
+
+}  // namespace hopper_gemm::library
