@@ -94,6 +94,13 @@ ActiveClusters active_clusters_of(const Device& device) {
   return [device](const GemmConfig& config) { return active_clusters(device, config); };
 }
 
+/// Whether the table's word on a configuration holds for the problem's epilogue. The table was measured with alpha alone,
+/// and which tile of a mixed tile N is the fastest depends on what of its epilogue no product hides.
+bool was_measured_with(const Estimate& tuned, const Problem& problem) {
+  const KernelConfig& kernel = tuned.config.kernel;
+  return kernel.narrow_n == 0 || needs_alpha_only(kernel, problem);
+}
+
 /// A kernel of the library that computes the problem; with split-K through the workspace, and the kernel that adds up the
 /// partials.
 class PreparedWgmma final : public PreparedGemm {
@@ -213,7 +220,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     chosen = serves ? find(requested) : general;
     reason =
         serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
-  } else if (const auto tuned = find(tuned_config(problem.args, device)); tuned != estimates.end()) {
+  } else if (const auto tuned = find(tuned_config(problem.args, device));
+             tuned != estimates.end() && was_measured_with(*tuned, problem)) {
     chosen = tuned;
     reason = "measured as fast for this shape on an H200";
   }
