@@ -89,7 +89,8 @@ struct Consumer {
   }
 
   /// Computes and stores a tile of kBlockN columns. accum: anything, as it is left. is_first: there is no turn to wait
-  /// for; is_last: nor another consumer that waits for its turn. tile: where it begins in D. bias_phase: of the consumer's slot of the bias.
+  /// for; is_last: nor another consumer that waits for its turn. tile: where it begins in D. bias_phase: of the
+  /// consumer's slot of the bias.
   template <int kBlockN>
   __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
                                                typename Config::Pipeline::State& state, bool is_first,
