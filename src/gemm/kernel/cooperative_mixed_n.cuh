@@ -159,7 +159,7 @@ struct Consumer {
     return epilogue.operations.bias_kind == Bias::None ? nullptr : smem.bias_queue.receive(state);
   }
 
-  /// Stores what is pending of the lower block. The upper block's pieces have gone through the same rows in turn.
+  /// Stores what is pending of the lower block. The upper block's subtiles have gone through the same rows in turn.
   __device__ __forceinline__ void store_pending(float (&lower)[Config::WIDE_N / 2], Pending pending) const {
     const int first_block = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
     if constexpr (kIsAlphaOnly) {
@@ -174,10 +174,10 @@ struct Consumer {
       if (pending.block_n == 0) return;
       const float* const bias = bias_of(pending.bias);
 #pragma unroll 1
-      for (int turn = 0; turn < pending.block_n / Config::kStoreN; ++turn) {
-        bring_to_front<Config::WIDE_N>(lower, turn);
-        finish(lower, pending.stage, 1, false, (first_block + turn) % Config::kStoreBuffers, pending.corner,
-               bias, turn * Config::kStoreN);
+      for (int subtile = 0; subtile < pending.block_n / Config::kStoreN; ++subtile) {
+        bring_to_front<Config::WIDE_N>(lower, subtile);
+        finish(lower, pending.stage, 1, false, (first_block + subtile) % Config::kStoreBuffers,
+               pending.corner, bias, subtile * Config::kStoreN);
       }
       if (epilogue.operations.bias_kind != Bias::None) smem.bias_queue.release(pending.bias, lane());
     }
@@ -286,10 +286,11 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
     self.finish(upper, stage, 0, true, 0, corner, bias, 0);
     release_others();
 #pragma unroll 1
-    for (int turn = 1; turn < kBlockPieces; ++turn) {
+    for (int subtile = 1; subtile < kBlockPieces; ++subtile) {
       float* const rest = upper + Config::kStoreN / 2;
-      bring_to_front<kBlockN - Config::kStoreN>(rest, turn - 1);
-      self.finish(rest, stage, 0, false, turn % Config::kStoreBuffers, corner, bias, turn * Config::kStoreN);
+      bring_to_front<kBlockN - Config::kStoreN>(rest, subtile - 1);
+      self.finish(rest, stage, 0, false, subtile % Config::kStoreBuffers, corner, bias,
+                  subtile * Config::kStoreN);
     }
   }
   wgmma_fence_operand(lower);

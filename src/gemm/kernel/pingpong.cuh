@@ -159,7 +159,7 @@ struct Consumer {
 #pragma unroll
       for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll 1
-        for (int turn = 0; turn < kTurns<kBlockN>; ++turn) {
+        for (int subtile = 0; subtile < kSubtiles<kBlockN>; ++subtile) {
           int own_thread = thread;
           compute_where_used(own_thread);
           const int own_lane = own_thread % kWarpThreads;
@@ -169,9 +169,9 @@ struct Consumer {
             __syncwarp();
             return smem.d[number * Config::kWarpgroupWarps + own_warp];
           };
-          bring_to_front<kBlockN>(accum[i], turn);
+          bring_to_front<kBlockN>(accum[i], subtile);
           const int row = i * Config::kWgmmaM + own_warp * Config::kStoreM;
-          const int column = first_column_of<kBlockN>(turn);
+          const int column = first_column_of<kBlockN>(subtile);
           finish_and_store(accum[i], epilogue, epilogue.operations.alpha, bias, row, column,
                            {tile.batch, tile.row + row, tile.column + column}, tensor_map_d, own_lane,
                            acquire);
