@@ -432,7 +432,7 @@ MUTANTS = {
     "v18_stage_stored_by_one_warp": (V18, [(V18, WIDE_ALL_STORED, "")]),
     "v18_stored_under_its_last_products": (V18, [(V18, "      wgmma_wait_group<0>();\n", "")]),
     "v18_stored_through_rows_in_use": (V18, [
-        (V18, "stage, piece % Config::kStoreBuffers,", "stage, (piece + 1) % Config::kStoreBuffers,")]),
+        (V18, "stage, piece % Config::kStoreBuffers, row", "stage, (piece + 1) % Config::kStoreBuffers, row")]),
     "v18_stage_kept_where_threads_store": (V18, [
         (V18, "  self.release_stored(pending);\n  pending.block_n = 0;", "  pending.block_n = 0;")]),
     "v18_no_fence_where_threads_store": (V18, [

@@ -7,11 +7,13 @@
 
 #pragma once
 
+#include "common/ceil_div.hpp"
 #include "device/fragment_epilogue.cuh"
 #include "device/tensor_map_type.hpp"
 #include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/epilogue/operations.cuh"
 #include "gemm/epilogue/store.cuh"
+#include "hopper_gemm/host_device.hpp"
 
 namespace hopper_gemm::library {
 
@@ -39,7 +41,7 @@ __device__ __forceinline__ void bring_to_front(float* block, int subtile) {
   }
 }
 
-/// Finishes and stores a subtile. sums: their accumulators; they are overwritten. bias: of the tile, see
+/// Finishes and stores a subtile. sums: its accumulators, which are overwritten. bias: of the tile, see
 /// BiasQueue. row, column: where it begins in the tile; corner: in D. acquire: see store_columns(). Threads: the
 /// whole warp, converged.
 template <typename Acquire>

@@ -11,6 +11,7 @@
 #include "device/epilogue.cuh"
 #include "device/fragment_epilogue.cuh"
 #include "device/tensor_map_type.hpp"
+#include "gemm/config.hpp"
 #include "gemm/epilogue/epilogue_params.hpp"
 #include "hopper_gemm/data_type.hpp"
 
@@ -20,11 +21,10 @@ namespace hopper_gemm::library {
 inline constexpr int kStagingN = 64;
 /// The same of fp32.
 inline constexpr int kStagingN32 = 32;
-inline constexpr int kStagingBytes = 16 * 128;
 
-/// Stores a staging buffer, of elements as large as Bits: by TMA, or element by element where it reaches beside a D whose
-/// rows are no whole 16-byte
-/// chunks, which is all that TMA writes. corner: where it begins in D. Threads: the whole warp, converged.
+/// Stores a staging buffer, of elements as large as Bits, by TMA. TMA writes whole 16-byte chunks, so that a buffer which
+/// reaches beyond the last column of a D without whole chunks goes element by element. corner: where it begins in D.
+/// Threads: the whole warp, converged.
 template <typename Bits>
 __device__ __forceinline__ void store_staging(const unsigned char* staging, const TensorMap* tensor_map,
                                               const EpilogueParams& params, FragmentCorner corner, int lane) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void store_staging(const unsigned char* staging, cons
 /// Rounds kStagingN columns of a warp's 16 rows to D's type and stores them: fp32 in two parts.
 ///
 /// tensor_map: of D with boxes of 16 rows by 128 bytes, 128B swizzle. acquire(type, part): a free staging buffer of
-/// kStagingBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in D. Threads: the whole
+/// kStoreBufferBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in D. Threads: the whole
 /// warp, converged.
 template <typename Acquire>
 __device__ __forceinline__ void store_columns(const float (&values)[kStagingN / 2],

@@ -34,8 +34,8 @@ HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epi
           .majors = majors};
 }
 
-/// The pingpong kernel's. Of several widths the one whose waves are fullest. Those other than 192 are no whole swizzle
-/// atoms.
+/// The pingpong kernel's. The width whose waves are fullest runs. Only 192 columns are whole swizzle atoms, so that the
+/// others take no MN-major B.
 inline constexpr KernelConfig kPingpongConfigs[] = {
     pingpong_config(192, Epilogues::WithoutC, Majors::Any),
     pingpong_config(176, Epilogues::WithoutC, Majors::KMajorB),

@@ -145,7 +145,7 @@ struct Consumer {
         }
       }
       __syncwarp();
-      // Of fp32 the first two parts of a tile take turns with the same buffer.
+      // The first two fp32 parts of a tile go through the same buffer.
       const int next = type != DataType::Float32 ? buffer : is_first ? 0 : 1 - part;
       return smem.a[stage] + (row + next * Config::kWgmmaM) * Config::kLineBytes;
     };
@@ -159,7 +159,7 @@ struct Consumer {
     return epilogue.operations.bias_kind == Bias::None ? nullptr : smem.bias_queue.receive(state);
   }
 
-  /// Stores what is pending of the lower block. The upper block's subtiles have gone through the same rows in turn.
+  /// Stores what is pending of the lower block. The upper block's subtiles have gone through the same rows alternately.
   __device__ __forceinline__ void store_pending(float (&lower)[Config::WIDE_N / 2], Pending pending) const {
     const int first_block = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
     if constexpr (kIsAlphaOnly) {

@@ -39,7 +39,7 @@ struct Config : MixedNConfig<kKernel> {
   static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
   // Of a stage that one of the consumers reads.
   using Pipeline = hopper_gemm::Pipeline<Base::kNumStages, Base::kStageBytes, 1, Base::kClusterN>;
-  // Of a tile, that one of the consumers reads.
+  // One consumer reads a tile's bias.
   using BiasQueue = library::BiasQueue<(Base::BLOCK_M > Base::WIDE_N ? Base::BLOCK_M : Base::WIDE_N),
                                        Base::kWarpgroupWarps>;
   static_assert(BiasQueue::kDepth == Base::kNumConsumers, "a consumer has a slot of its own");
