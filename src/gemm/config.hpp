@@ -84,6 +84,12 @@ HG_HOST_DEVICE constexpr int cluster_size(const GemmConfig& config) {
   return cluster_size(config.kernel) * config.split_k;
 }
 
+/// Whether a kernel computes several batches in one launch. The cooperative one with a mixed tile N has no register left for
+/// a tile's batch: ptxas would serialise its wgmmas (C7511).
+HG_HOST_DEVICE constexpr bool takes_batches(const KernelConfig& kernel) {
+  return kernel.schedule != Schedule::Cooperative || kernel.narrow_n == 0;
+}
+
 /// The most tiles that a kernel for small M computes one above the other: of more rows larger tiles are faster.
 inline constexpr int kMostSmallMTiles = 2;
 

@@ -203,8 +203,9 @@ std::vector<Case> cases_of_mixed_n() {
     }
     LibraryProblem ragged{.shape = {264, 257, 72}};
     cases.push_back({config, ragged, cluster_size(config)});
-    LibraryProblem batched{.shape = {264, 264, 72}, .batch_count = 2};
-    cases.push_back({config, batched, cluster_size(config)});
+    // Of which the last rows of tiles reach beyond theirs, not into the next one's.
+    LibraryProblem batched{.shape = {264, 776, 72}, .batch_count = 3};
+    cases.push_back({config, batched, 3 * cluster_size(config)});
     if (config.kernel.epilogues == Epilogues::AlphaOnly) continue;
     // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths, several tiles behind
     // each other, and more K blocks than stages.
@@ -215,6 +216,12 @@ std::vector<Case> cases_of_mixed_n() {
       if (number % 4 != 0) problem.beta = 0;
       if (number % 6 != 0) problem.d = {.remainder = 0};
       cases.push_back({config, problem, (1 + number % 2 * 2) * cluster_size(config)});
+      if (number % 3 != 1) continue;
+      problem.batch_count = 2 + number % 2;
+      problem.a.shared = number % 4 == 1;
+      problem.b.shared = number % 4 == 2;
+      problem.bias_shared = number % 5 == 1;
+      cases.push_back({config, problem, (3 - number % 2 * 2) * cluster_size(config)});
     }
   }
   return cases;

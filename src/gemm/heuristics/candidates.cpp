@@ -167,7 +167,11 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
            most_ctas <= std::numeric_limits<int>::max();
   }
   if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || needs_alpha_only(kernel, problem);
-  if (!has_room(kernel.cluster_n * kernel.block_n) || args.batch_count > 1) return false;
+  if (!has_room(kernel.cluster_n * kernel.block_n)) return false;
+  if (args.batch_count > 1 && !takes_batches(kernel)) return false;
+  // Rows of tiles of all batches count on.
+  const std::int64_t rows = std::int64_t{args.batch_count} * ceil_div(args.shape.m, kernel.block_m);
+  if (rows > std::numeric_limits<int>::max() / kernel.block_m) return false;
   if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
   return can_store_by_tma(problem);
 }

@@ -120,6 +120,16 @@ double exposed_us(const CostModel& model, const KernelArgs& args, const KernelCo
          (is_sigmoid ? exposed.sigmoid : 0);
 }
 
+/// What comes from memory, each operand once, and what goes there.
+double bytes_of(const KernelArgs& args) {
+  const auto [m, n, k] = args.shape;
+  const auto batches_of = [&](const OperandArgs& operand) {
+    return operand.batch_stride == 0 ? 1.0 : args.batch_count;
+  };
+  return kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
+         1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
+}
+
 /// How long a kernel of one tile N should take.
 Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
                            const ActiveClusters& active_clusters, const CostModel& model) {
@@ -147,13 +157,8 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
       elems / config.split_k * (1 / model.store_elems_per_us + exposed_us(model, args, kernel)) +
       reduce_us(model, args, config, elems);
 
-  const auto batches_of = [&](const OperandArgs& operand) {
-    return operand.batch_stride == 0 ? 1.0 : args.batch_count;
-  };
-  const double bytes = kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
-                       1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
   // Least time for the operands to come from memory and D to go there.
-  const double memory_us = bytes / (kernel.schedule == Schedule::SmallM ? model.small_m_memory_bytes_per_us
+  const double memory_us = bytes_of(args) / (kernel.schedule == Schedule::SmallM ? model.small_m_memory_bytes_per_us
                                                                         : model.memory_bytes_per_us);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
@@ -182,8 +187,9 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const WideAndNarrow tiles = wide_and_narrow(kernel);
   const auto [m, n, k] = args.shape;
   const int k_blocks = k_blocks_of(kernel, k);
-  const ColumnSplit columns = split_columns(args.shape, tiles, k_blocks, active_clusters(config));
-  const std::int64_t rows = ceil_div(m, tiles.cluster_m);
+  const ColumnSplit columns = split_columns(shape_of_batches(kernel, args.shape, args.batch_count), tiles,
+                                            k_blocks, active_clusters(config));
+  const std::int64_t rows = std::int64_t{ceil_div(m, tiles.cluster_m)} * args.batch_count;
   const std::int64_t workers = columns.workers;
   const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
   const std::int64_t waves = ceil_div(rows * (columns.wide_columns + columns.narrow_columns), workers);
@@ -197,8 +203,7 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
     return k_blocks * block +
            block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(model, args, kernel));
   };
-  const double bytes = kInputBytes * (1.0 * k * m + 1.0 * k * n + 1.0 * m * n);
-  const double memory_us = bytes / model.memory_bytes_per_us;
+  const double memory_us = bytes_of(args) / model.memory_bytes_per_us;
   return {.config = config,
           .time_us = model.launch_us + model.fill_us + model.cluster_us +
                      both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +

@@ -27,7 +27,9 @@ class MixedNLauncher final : public KernelLauncher {
  public:
   explicit MixedNLauncher(const LauncherRequest& request)
       : MixedNLauncher(request.problem.args,
-                       split_columns(request.problem.args.shape, wide_and_narrow(Config::kKernel),
+                       split_columns(shape_of_batches(Config::kKernel, request.problem.args.shape,
+                                                      request.problem.args.batch_count),
+                                     wide_and_narrow(Config::kKernel),
                                      k_blocks_of(Config::kKernel, request.problem.args.shape.k),
                                      std::min(request.active_clusters, ClusterPositions::kMaxClusters))) {}
 
@@ -88,8 +90,13 @@ class MixedNLauncher final : public KernelLauncher {
         general_(kernel_of(args, EpilogueKind::General)),
         workers_(columns.workers),
         positions_(positions_by_gpc(known_cluster_placement(), columns.workers)) {
-    const int rows = ceil_div(args.shape.m, Config::BLOCK_M);
-    params_.tiles = {{rows, columns.wide_columns}, {rows, columns.narrow_columns}};
+    MixedNTiles<Config>& tiles = params_.tiles;
+    tiles.batch_count = args.batch_count;
+    tiles.batch_m = ceil_div(args.shape.m, Config::BLOCK_M);
+    tiles.wide = {tiles.batch_m * args.batch_count, columns.wide_columns};
+    tiles.narrow = {tiles.wide.m, columns.narrow_columns};
+    params_.a_is_batched = args.a.batch_stride != 0;
+    params_.b_is_batched = args.b.batch_stride != 0;
     // TMA fills in zeros beyond K.
     params_.num_k_blocks = k_blocks_of(Config::kKernel, args.shape.k);
   }

@@ -117,13 +117,13 @@ struct Consumer {
 
   /// Stores kStoreN columns of the warp's rows through a quarter of A in a block of the stage: the products of that block
   /// must be done. Those of all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so done
-  /// for all when it is for one. fragment: their accumulators. row: where the consumer's block begins in D.
-  __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block, int row,
-                                              int column) const {
+  /// for all when it is for one. fragment: their accumulators. corner: where they begin in D, but for the warp's rows.
+  __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block,
+                                              FragmentCorner corner) const {
     const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp() * Config::kStoreM;
     store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
         fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * Config::kLineBytes), tensor_map_d,
-        row + warp() * Config::kStoreM, column, lane());
+        {corner.batch, corner.row + warp() * Config::kStoreM, corner.column}, lane());
   }
 
   /// Finishes and stores kStoreN columns of the warp's rows, see finish_and_store(). block: 0 for the upper one. is_first:
@@ -167,8 +167,9 @@ struct Consumer {
       for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
         if (piece * Config::kStoreN >= pending.block_n) continue;
         store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
-                    (first_block + piece) % Config::kStoreBuffers, pending.corner.row,
-                    pending.corner.column + piece * Config::kStoreN);
+                    (first_block + piece) % Config::kStoreBuffers,
+                    {pending.corner.batch, pending.corner.row,
+                     pending.corner.column + piece * Config::kStoreN});
       }
     } else {
       if (pending.block_n == 0) return;
@@ -277,8 +278,8 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) {
 #pragma unroll
     for (int piece = 0; piece < kBlockPieces; ++piece) {
-      self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers, corner.row,
-                       corner.column + piece * Config::kStoreN);
+      self.store_piece(upper + piece * Config::kStoreN / 2, stage, piece % Config::kStoreBuffers,
+                       {corner.batch, corner.row, corner.column + piece * Config::kStoreN});
       if (piece == 0) release_others();
     }
   } else {
@@ -297,7 +298,7 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   pending = {{corner.batch, corner.row + Config::kWgmmaM, corner.column}, kBlockN, stage, bias_state};
 }
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms, see MixedNBoxes.
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms.
 template <typename Operands, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
@@ -350,8 +351,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
         load_tile<Config, Operands>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank), block_n,
-            params.num_k_blocks, cta_rank, is_leader, [&] {
+            params, tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [&] {
               if (keeps_pace) pace.advance();
             });
       }
@@ -387,9 +387,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, self.lane());
       const typename Config::BiasQueue::State bias_state = {queue_state.stage, queue_state.phase};
       queue_state.advance();
-      const FragmentCorner corner = {.batch = 0,
-                                     .row = cluster_tile.m * Config::BLOCK_M + consumer * Config::kConsumerM,
-                                     .column = tiles.first_column(cluster_tile, cta_rank)};
+      FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
+      corner.row += consumer * Config::kConsumerM;
       if (tiles.block_n(cluster_tile) == Config::WIDE_N) {
         compute_tile<Config::WIDE_N>(self, accum, state, pending, corner, bias_state);
       } else {

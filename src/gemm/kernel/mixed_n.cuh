@@ -8,6 +8,7 @@
 
 #include "device/device_common.cuh"
 #include "device/epilogue.cuh"
+#include "device/fragment_epilogue.cuh"
 #include "device/smem_descriptor.hpp"
 #include "device/tensor_map_type.hpp"
 #include "device/tile_scheduler.hpp"
@@ -79,11 +80,13 @@ struct Operands {
   }
 };
 
-/// The cluster tiles of D: wide ones, and narrow ones in the columns behind them.
+/// The cluster tiles of D: wide ones, and narrow ones in the columns behind them. Batches lie one above the other.
 template <typename Config>
 struct MixedNTiles {
   TileGrid wide;
   TileGrid narrow;
+  int batch_count;
+  int batch_m;  ///< rows of tiles of a batch
 
   HG_HOST_DEVICE cuda::std::uint32_t count() const { return wide.num_tiles() + narrow.num_tiles(); }
 
@@ -100,12 +103,14 @@ struct MixedNTiles {
   }
 
   /// Where a CTA's part of a tile begins in D.
-  __device__ __forceinline__ int first_column(TileCoord cluster_tile, int cta_rank) const {
+  __device__ __forceinline__ FragmentCorner corner(TileCoord cluster_tile, int cta_rank) const {
+    const int batch = !takes_batches(Config::kKernel) || batch_count == 1 ? 0 : cluster_tile.m / batch_m;
     const bool is_wide = cluster_tile.n < wide.n;
     const int first_narrow = wide.n * Config::kClusterN * Config::WIDE_N;
-    return (is_wide ? 0 : first_narrow) +
-           ((is_wide ? cluster_tile.n : cluster_tile.n - wide.n) * Config::kClusterN + cta_rank) *
-               block_n(cluster_tile);
+    const int column = (is_wide ? 0 : first_narrow) +
+                       ((is_wide ? cluster_tile.n : cluster_tile.n - wide.n) * Config::kClusterN + cta_rank) *
+                           block_n(cluster_tile);
+    return {batch, (cluster_tile.m - batch * batch_m) * Config::BLOCK_M, column};
   }
 };
 
@@ -117,19 +122,24 @@ struct MixedNParams {
   float alpha;  ///< the epilogue's once more, where ptxas 12.3 takes it from without serialising wgmmas
   cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
   EpilogueParams epilogue;
+  bool a_is_batched;  ///< or all batches share one
+  bool b_is_batched;
 };
 
-/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. first_row:
-/// the cluster's; tensor_map_b: of boxes of block_n rows, or of swizzle atoms, see MixedNBoxes. after_k_block(): called when
-/// one has been asked for. Threads: the producer warp, of which is_leader loads.
+/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. corner: of the tile in D;
+/// tensor_map_b: of boxes of block_n rows, or of swizzle atoms, see MixedNLauncher. after_k_block(): called when one has
+/// been asked for. Threads: the producer warp, of which is_leader loads.
 template <typename Config, typename Operands, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
                                           const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,
-                                          int first_row, int first_column, int block_n, int num_k_blocks,
-                                          int cta_rank, bool is_leader, const AfterKBlock& after_k_block) {
+                                          const MixedNParams<Config>& params, FragmentCorner corner,
+                                          int block_n, int cta_rank, bool is_leader,
+                                          const AfterKBlock& after_k_block) {
   using namespace ptx;
+  const int batch_a = params.a_is_batched ? corner.batch : 0;
+  const int batch_b = params.b_is_batched ? corner.batch : 0;
   const int own_row = cta_rank * Config::kMulticastM;
-  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+  for (int k_block = 0; k_block < params.num_k_blocks; ++k_block) {
     smem.pipeline.producer_wait_uniform(state);
     if (is_leader) {
       const SmemAddr bar =
@@ -137,22 +147,23 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
       const int k = k_block * Config::BLOCK_K;
       if constexpr (Operands::kMajorA == Major::K) {
         cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
-                                           &tensor_map_a, {k, first_row + own_row, 0}, bar,
+                                           &tensor_map_a, {k, corner.row + own_row, batch_a}, bar,
                                            Config::kMulticastMask);
       } else {
 #pragma unroll
         for (int row = own_row; row < own_row + Config::kMulticastM; row += kAtomLines) {
           cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + row * Config::kLineBytes),
-                                             &tensor_map_a, {first_row + row, k, 0}, bar,
+                                             &tensor_map_a, {corner.row + row, k, batch_a}, bar,
                                              Config::kMulticastMask);
         }
       }
       if constexpr (Operands::kMajorB == Major::K) {
-        cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, first_column, 0}, bar);
+        cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage]), &tensor_map_b, {k, corner.column, batch_b},
+                                 bar);
       } else {
         for (int column = 0; column < block_n; column += kAtomLines) {
           cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + column * Config::kLineBytes),
-                                   &tensor_map_b, {first_column + column, k, 0}, bar);
+                                   &tensor_map_b, {corner.column + column, k, batch_b}, bar);
         }
       }
     }
@@ -171,8 +182,10 @@ __device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Co
   typename BiasQueue::State state;
   for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
     const TileCoord cluster_tile = tiles.at(index);
-    queue.send(state, operations.bias, operations.bias_type,
-               is_per_row ? cluster_tile.m * Config::BLOCK_M : tiles.first_column(cluster_tile, cta_rank),
+    const FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
+    const auto* const bias = static_cast<const char*>(operations.bias) +
+                             corner.batch * operations.bias_batch_stride * size_of(operations.bias_type);
+    queue.send(state, bias, operations.bias_type, is_per_row ? corner.row : corner.column,
                is_per_row ? Config::BLOCK_M : tiles.block_n(cluster_tile),
                is_per_row ? params.shape.m : params.shape.n, lane);
     state.advance();
@@ -180,10 +193,10 @@ __device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Co
 }
 
 /// Stores kColumns columns of a warp's 16 rows, times alpha, by TMA. fragment: their accumulators. staging: one of
-/// kBuffers, which the warp uses in turn. Threads: the whole warp.
+/// kBuffers, which the warp uses in turn. corner: where they begin in D. Threads: the whole warp.
 template <typename T, int kColumns, int kBuffers>
 __device__ __forceinline__ void store_scaled_piece(const float* fragment, float alpha, ptx::SmemAddr staging,
-                                                   const TensorMap* tensor_map_d, int row, int column,
+                                                   const TensorMap* tensor_map_d, FragmentCorner corner,
                                                    int lane) {
   using namespace ptx;
   if (lane == 0) cp_async_bulk_wait_group_read<kBuffers - 1>();
@@ -195,7 +208,7 @@ __device__ __forceinline__ void store_scaled_piece(const float* fragment, float 
   fence_proxy_async_shared_cta();
   __syncwarp();
   if (lane == 0) {
-    cp_async_bulk_tensor_s2g(tensor_map_d, {column, row, 0}, staging);
+    cp_async_bulk_tensor_s2g(tensor_map_d, {corner.column, corner.row, corner.batch}, staging);
     cp_async_bulk_commit_group();
   }
 }

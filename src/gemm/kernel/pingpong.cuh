@@ -149,7 +149,8 @@ struct Consumer {
           const int column = begin < kLastColumn ? begin : kLastColumn;
           store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
               accum[i] + column / 2, epilogue.operations.alpha, smem_addr(staging()), tensor_map_d,
-              tile.row + i * Config::kWgmmaM + warp() * Config::kStoreM, tile.column + column, lane());
+              {tile.batch, tile.row + i * Config::kWgmmaM + warp() * Config::kStoreM, tile.column + column},
+              lane());
         }
       }
     } else {
@@ -182,7 +183,7 @@ struct Consumer {
   }
 };
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms, see MixedNBoxes.
+/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms.
 template <typename Config, typename Operands, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
@@ -226,8 +227,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const int block_n = tiles.block_n(cluster_tile);
         load_tile<Config, Operands>(
             smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-            cluster_tile.m * Config::BLOCK_M, tiles.first_column(cluster_tile, cta_rank), block_n,
-            params.num_k_blocks, cta_rank, is_leader, [] {});
+            params, tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [] {});
       }
       smem.pipeline.producer_drain_uniform(state);
     } else if (kEpilogueKind != EpilogueKind::AlphaOnly &&
@@ -252,9 +252,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
          index < tiles.count(); index += Config::kNumConsumers * num_clusters) {
       const TileCoord cluster_tile = tiles.at(index);
       const int block_n = tiles.block_n(cluster_tile);
-      const FragmentCorner tile = {.batch = 0,
-                                   .row = cluster_tile.m * Config::BLOCK_M,
-                                   .column = tiles.first_column(cluster_tile, cta_rank)};
+      const FragmentCorner tile = tiles.corner(cluster_tile, cta_rank);
       const bool is_first = index == first_index;
       const bool is_last = index + num_clusters >= tiles.count();
       if (block_n == Config::WIDE_N) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/ceil_div.hpp"
+#include "common/gemm_shape.hpp"
 #include "device/column_split.hpp"
 #include "gemm/config.hpp"
 #include "gemm/instances/mixed_n_configs.hpp"
@@ -16,6 +17,12 @@ namespace hopper_gemm::library {
 constexpr int k_blocks_of(const KernelConfig& kernel, int k) {
   const int least = kernel.schedule == Schedule::Cooperative ? 2 * kWideEndKBlocks : 1;
   return std::max(least, ceil_div(k, kBlockK));
+}
+
+/// What they cut: all batches one above the other, with whole tiles each.
+constexpr GemmShape shape_of_batches(const KernelConfig& kernel, GemmShape shape, int batch_count) {
+  const int batch_m = kernel.cluster_m * kernel.block_m;
+  return {ceil_div(shape.m, batch_m) * batch_m * batch_count, shape.n, shape.k};
 }
 
 /// What their clusters compute at a time.
