@@ -158,8 +158,9 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
       reduce_us(model, args, config, elems);
 
   // Least time for the operands to come from memory and D to go there.
-  const double memory_us = bytes_of(args) / (kernel.schedule == Schedule::SmallM ? model.small_m_memory_bytes_per_us
-                                                                        : model.memory_bytes_per_us);
+  const double memory_us =
+      bytes_of(args) /
+      (kernel.schedule == Schedule::SmallM ? model.small_m_memory_bytes_per_us : model.memory_bytes_per_us);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
     return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));

@@ -166,10 +166,9 @@ struct Consumer {
 #pragma unroll
       for (int piece = 0; piece < Config::WIDE_N / Config::kStoreN; ++piece) {
         if (piece * Config::kStoreN >= pending.block_n) continue;
-        store_piece(lower + piece * Config::kStoreN / 2, pending.stage,
-                    (first_block + piece) % Config::kStoreBuffers,
-                    {pending.corner.batch, pending.corner.row,
-                     pending.corner.column + piece * Config::kStoreN});
+        store_piece(
+            lower + piece * Config::kStoreN / 2, pending.stage, (first_block + piece) % Config::kStoreBuffers,
+            {pending.corner.batch, pending.corner.row, pending.corner.column + piece * Config::kStoreN});
       }
     } else {
       if (pending.block_n == 0) return;
@@ -349,11 +348,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         // peer cannot be far, for they share stages.
         const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
-        load_tile<Config, Operands>(
-            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-            params, tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [&] {
-              if (keeps_pace) pace.advance();
-            });
+        load_tile<Config, Operands>(smem, state, tensor_map_a,
+                                    block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow, params,
+                                    tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [&] {
+                                      if (keeps_pace) pace.advance();
+                                    });
       }
       smem.pipeline.producer_drain_uniform(state);
     } else if (thread == Config::kNumConsumerThreads + kWarpThreads) {

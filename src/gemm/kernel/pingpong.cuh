@@ -226,8 +226,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const TileCoord cluster_tile = tiles.at(index);
         const int block_n = tiles.block_n(cluster_tile);
         load_tile<Config, Operands>(
-            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow,
-            params, tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [] {});
+            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow, params,
+            tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [] {});
       }
       smem.pipeline.producer_drain_uniform(state);
     } else if (kEpilogueKind != EpilogueKind::AlphaOnly &&
