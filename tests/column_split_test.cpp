@@ -53,6 +53,20 @@ double longest(const ColumnSplit& columns, GemmShape shape, int workers) {
   return *std::max_element(busy.begin(), busy.end());
 }
 
+TEST(ColumnSplit, HasOneWidthWhereWidthsDoNotMix) {
+  WideAndNarrow tiles = kTiles;
+  // Three wide columns of 384 would reach further beyond D than four narrow ones, which end with it.
+  const GemmShape shape = {.m = 8192, .n = 1024, .k = 1024};
+  EXPECT_NE(split_columns(shape, tiles, 16, kClusters), (ColumnSplit{0, 4, kClusters}));
+  tiles.mixes = false;
+  tiles.tile_cost = 0;
+  const ColumnSplit found = split_columns(shape, tiles, 16, kClusters);
+  EXPECT_EQ(found.wide_columns, 0);
+  EXPECT_EQ(found.narrow_columns, 4);
+  tiles.narrow_slowness = 2;
+  EXPECT_EQ(split_columns(shape, tiles, 16, kClusters).wide_columns, 3);
+}
+
 class AnyShape : public testing::TestWithParam<GemmShape> {};
 
 TEST_P(AnyShape, IsCoveredInNoMoreTimeThanTilesOfOneWidthTake) {

@@ -28,13 +28,13 @@ double makespan(std::int64_t wide, std::int64_t narrow, double wide_cost, double
 ColumnSplit split_columns(GemmShape shape, const WideAndNarrow& tiles, int num_k_blocks, int max_workers) {
   const std::int64_t rows = ceil_div(shape.m, tiles.cluster_m);
   const double wide_cost = 1.0 * num_k_blocks * tiles.wide_n + tiles.tile_cost;
-  const double narrow_cost = 1.0 * num_k_blocks * tiles.narrow_n + tiles.tile_cost;
+  const double narrow_cost = tiles.narrow_slowness * num_k_blocks * tiles.narrow_n + tiles.tile_cost;
   ColumnSplit best{};
   double best_cost = std::numeric_limits<double>::infinity();
   const int most_wide = ceil_div(shape.n, tiles.wide_n);
-  const std::int64_t fewest_wide =
-      std::max<std::int64_t>(0, most_wide - ceil_div(std::int64_t{kMostNarrowWaves} * max_workers, rows));
-  for (int wide = most_wide; wide >= fewest_wide; --wide) {
+  const std::int64_t most_narrow = ceil_div(std::int64_t{kMostNarrowWaves} * max_workers, rows);
+  const std::int64_t fewest_wide = tiles.mixes ? std::max<std::int64_t>(0, most_wide - most_narrow) : 0;
+  for (int wide = most_wide; wide >= fewest_wide; wide -= tiles.mixes ? 1 : most_wide) {
     const std::int64_t rest = shape.n - std::int64_t{wide} * tiles.wide_n;
     const int narrow = rest > 0 ? static_cast<int>(ceil_div(rest, std::int64_t{tiles.narrow_n})) : 0;
     for (int workers = std::max(1, max_workers - kMostIdleWorkers); workers <= max_workers; ++workers) {

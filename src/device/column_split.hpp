@@ -13,6 +13,8 @@ struct WideAndNarrow {
   /// equally long. The default is of 7,000 cycles, of which 256x384x64 by two SMs take 1,536: the part of the
   /// epilogue that nothing hides above all (H200, 8192³: differences between shapes in profiles/h200/).
   double tile_cost = 1750;
+  bool mixes = true;           ///< or all tiles are of one width
+  double narrow_slowness = 1;  ///< how much longer a column of narrow tiles takes
 
   friend constexpr bool operator==(const WideAndNarrow&, const WideAndNarrow&) = default;
 };

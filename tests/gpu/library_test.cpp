@@ -269,7 +269,7 @@ TEST_P(LibraryLayouts, AreExactInIntegers) {
   // Tiles of both widths for 66 clusters, and K that ends within a block; one tile in part.
   constexpr GemmShape kBothWidths = {4968, 1544, 328};
   const KernelConfig kernel = find_config(config)->kernel;
-  const ColumnSplit columns = split_columns(kBothWidths, library::wide_and_narrow(kernel),
+  const ColumnSplit columns = split_columns(kBothWidths, library::wide_and_narrow(kernel, 1),
                                             library::k_blocks_of(kernel, kBothWidths.k), 66);
   ASSERT_GT(columns.wide_columns, 0);
   ASSERT_GT(columns.narrow_columns, 0);

@@ -185,7 +185,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
 Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
                              const ActiveClusters& active_clusters, const CostModel& model) {
   const KernelConfig& kernel = config.kernel;
-  const WideAndNarrow tiles = wide_and_narrow(kernel);
+  const WideAndNarrow tiles = wide_and_narrow(kernel, args.batch_count);
   const auto [m, n, k] = args.shape;
   const int k_blocks = k_blocks_of(kernel, k);
   const ColumnSplit columns = split_columns(shape_of_batches(kernel, args.shape, args.batch_count), tiles,
@@ -205,11 +205,13 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
            block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(model, args, kernel));
   };
   const double memory_us = bytes_of(args) / model.memory_bytes_per_us;
+  const double least_us = args.batch_count == 1 ? 0 : bytes_of(args) / model.pingpong_batch_bytes_per_us;
+  const double busy_us =
+      both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
+               static_cast<double>(waves - wide_waves) * tiles.narrow_slowness * tile_us(tiles.narrow_n),
+           memory_us);
   return {.config = config,
-          .time_us = model.launch_us + model.fill_us + model.cluster_us +
-                     both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
-                              static_cast<double>(waves - wide_waves) * tile_us(tiles.narrow_n),
-                          memory_us),
+          .time_us = model.launch_us + model.fill_us + model.cluster_us + std::max(busy_us, least_us),
           .waves = static_cast<int>(waves)};
 }
 

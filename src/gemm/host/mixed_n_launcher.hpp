@@ -29,7 +29,7 @@ class MixedNLauncher final : public KernelLauncher {
       : MixedNLauncher(request.problem.args,
                        split_columns(shape_of_batches(Config::kKernel, request.problem.args.shape,
                                                       request.problem.args.batch_count),
-                                     wide_and_narrow(Config::kKernel),
+                                     wide_and_narrow(Config::kKernel, request.problem.args.batch_count),
                                      k_blocks_of(Config::kKernel, request.problem.args.shape.k),
                                      std::min(request.active_clusters, ClusterPositions::kMaxClusters))) {}
 
