@@ -20,7 +20,7 @@ enum class Schedule {
 enum class Epilogues {
   AlphaOnly,  ///< alpha · A·B alone is compiled
   WithoutC,   ///< and kernels that add a bias, apply an activation and have any output type
-  All         ///< and kernels that do all that a GemmEpilogue can ask for
+  All  ///< and kernels that add a C, too; with a mixed tile N, one of 16-bit elements that TMA can load
 };
 
 /// Which layouts of the operands a kernel is compiled for. Where B is MN-major its columns come in whole swizzle atoms.

@@ -222,6 +222,15 @@ std::vector<Case> cases_of_mixed_n() {
       problem.b.shared = number % 4 == 2;
       problem.bias_shared = number % 5 == 1;
       cases.push_back({config, problem, (3 - number % 2 * 2) * cluster_size(config)});
+      if (config.kernel.epilogues != Epilogues::All) continue;
+      // A C that TMA loads, and of each fourth case one that it does not.
+      problem.beta = number % 2 == 0 ? 1 : -2;
+      problem.output_type = kTypes[number % 4 == 3 ? 2 : number / 2 % 2];
+      problem.in_place = number % 5 < 2;
+      problem.c = {.remainder = 0, .gap = 8};
+      problem.c.shared = number % 5 == 2;
+      problem.d = {.remainder = 0};
+      cases.push_back({config, problem, (1 + number % 2 * 2) * cluster_size(config)});
     }
   }
   return cases;
@@ -505,8 +514,7 @@ TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSplitK) {
 TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHasRoom) {
   const char* const config = "cooperative_128x144_s5";
   const std::pair<LibraryProblem, const char*> cases[] = {
-      {{.shape = {133, 152, 75}, .beta = -2},
-       "where beta is not 0, and without the time to read C:\n  cooperative_"},
+      {{.shape = {133, 152, 75}, .beta = -2}, "where beta is not 0:\n  cooperative_"},
       {{.shape = {133, 152, 75}, .major_b = OperandMajor::MN}, "does not compute such a problem"}};
   for (const auto& [library_problem, reason] : cases) {
     // Of one SM there are no clusters.

@@ -51,6 +51,7 @@ WIDE = "src/gemm/host/cooperative_mixed_n.cu"
 WIDE_GEMM = "src/gemm/kernel/cooperative_mixed_n.cuh"
 MIXED_N = "src/gemm/kernel/mixed_n.cuh"
 MIXED_N_LAUNCH = "src/gemm/host/mixed_n_launcher.hpp"
+LOAD_C = "src/gemm/epilogue/load_c.cuh"
 BIAS_QUEUE = "src/gemm/epilogue/bias_queue.cuh"
 STORE = "src/gemm/epilogue/store.cuh"
 SMALL_M_GEMM = "src/gemm/kernel/small_m.cuh"
@@ -211,7 +212,7 @@ BIAS_SLOT_IS_FREE = """    watched_wait(ptx::smem_addr(&empty_barrier[state.stag
 """
 BIAS_HAS_BEEN_READ = "    __syncwarp();\n    if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));\n"
 GENERAL_STORED = "          ptx::cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
-PINGPONG_STORED = "            if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
+PINGPONG_STORED = "          if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();\n"
 
 # The name: the kernel, and what is replaced in which file. Each old text must occur there exactly once.
 MUTANTS = {
@@ -639,6 +640,9 @@ MUTANTS = {
     "library_general_cooperative_mixed_n_staged_without_a_fence": (WIDE, [
         (STORE, "  ptx::fence_proxy_async_shared_cta();\n", ""), *GENERAL]),
     "library_general_pingpong_staged_too_early": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_STORED, ""), *GENERAL]),
+    "library_general_pingpong_c_before_it_has_come": (PINGPONG, [
+        (LOAD_C, '  watched_wait(bar, phase, "reader of C", 0);\n', ""), *GENERAL]),
+    "library_general_pingpong_c_of_the_phase_before": (PINGPONG, [(LOAD_C, "(subtile % 2)", "(0)"), *GENERAL]),
     "library_general_pingpong_bias_of_the_tile_before": (PINGPONG, [
         (PINGPONG_GEMM, "      bias_phase ^= 1;\n", ""), *GENERAL]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "      bias_phase")]),

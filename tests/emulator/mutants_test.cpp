@@ -39,6 +39,9 @@ constexpr char kNeverWritten[] = "reads shared memory at .* that nobody has writ
 constexpr char kReadTooEarly[] =
     "wgmma's [AB] reads shared memory at .* that a TMA copy "
     "(is still filling|has filled, and the thread has not waited for its mbarrier)";
+constexpr char kCReadTooEarly[] =
+    "a thread reads shared memory at .* that a TMA copy "
+    "(is still filling|has filled, and the thread has not waited for its mbarrier)";
 constexpr char kFilledTooEarly[] =
     "TMA overwrites shared memory at .* that a( wgmma of warpgroup .* has read, and no barrier after "
     "wgmma.wait_group|n "
@@ -339,6 +342,8 @@ const Mutant kLibraryMutants[] = {
     {"library_general_cooperative_mixed_n_groups_not_counted", {kStoredTooEarly}},
     {"library_general_cooperative_mixed_n_staged_without_a_fence", {kWriteNotFenced}},
     {"library_general_pingpong_staged_too_early", {kStoredTooEarly}},
+    {"library_general_pingpong_c_before_it_has_come", {kCReadTooEarly}},
+    {"library_general_pingpong_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
     {"library_general_pingpong_bias_of_the_tile_before", {kRace, "deadlock"}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly}},
@@ -419,6 +424,7 @@ std::vector<LibraryRun> library_runs() {
   wide_along_mn.shape = {136, 640, 328};
   const LibraryProblem general_fp32{
       .shape = {520, 640, 328}, .output_type = DataType::Float32, .bias = Bias::PerColumn};
+  const LibraryProblem general_c{.shape = {136, 640, 200}, .beta = -2};
   const LibraryProblem general_ragged{.shape = {264, 643, 328}, .bias = Bias::PerRow};
   return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
           {"cooperative", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
@@ -444,6 +450,7 @@ std::vector<LibraryRun> library_runs() {
           {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_fp32, 2},
           {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_ragged, 2},
           {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_fp32, 2},
+          {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_c, 2},
           {"general_pingpong", "pingpong_128x176+128_s5_c1x2", general_ragged, 2},
           {"small_m", "small_m_32x64x128_t_s4", {.shape = {7, 72, 200}}},
           {"small_m", "small_m_16x40x256_t_s5", {.shape = {17, 136, 6 * 256}}},

@@ -29,8 +29,20 @@ HG_HOST_DEVICE constexpr int first_column_of(int subtile) {
   return subtile * kStagingN < kN - kStagingN ? subtile * kStagingN : kN - kStagingN;
 }
 
-/// Copies the accumulators of a subtile to where those of the first one are, which are lost. Its number is known at run
-/// time only: there is a branch for each. block: of kN columns.
+/// Copies the accumulators of a subtile to where those of the first one are, which are lost. Its number, which counts on
+/// through the blocks, is known at run time only: there is a branch for each. blocks: of kN columns.
+template <int kN, int kBlocks, int kCount>
+__device__ __forceinline__ void bring_to_front(float (&blocks)[kBlocks][kCount], int subtile) {
+#pragma unroll
+  for (int i = 1; i < kBlocks * kSubtiles<kN>; ++i) {
+    if (subtile != i) continue;
+    const float* const source = blocks[i / kSubtiles<kN>] + first_column_of<kN>(i % kSubtiles<kN>) / 2;
+#pragma unroll
+    for (int e = 0; e < kStagingN / 2; ++e) blocks[0][e] = source[e];
+  }
+}
+
+/// The same within a block of kN columns.
 template <int kN>
 __device__ __forceinline__ void bring_to_front(float* block, int subtile) {
 #pragma unroll

@@ -136,6 +136,16 @@ bool can_store_by_tma(const Problem& problem) {
       .empty();
 }
 
+bool can_add_c(const KernelConfig& kernel, const Problem& problem) {
+  if (kernel.epilogues != Epilogues::All) return false;
+  if (kernel.narrow_n == 0) return true;
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return epilogue.output_type != DataType::Float32 &&
+         fault_of_operand("C", epilogue.ldc, epilogue.c_batch_stride, problem.args.batch_count,
+                          problem.alignments.c, size_of(epilogue.output_type))
+             .empty();
+}
+
 bool has_whole_chunks(const KernelArgs& args) {
   return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
 }
@@ -147,11 +157,12 @@ bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
                             ? epilogue.output_type != DataType::Float32
                             : epilogue.output_type == problem.args.input_type;
   return has_type && can_store_by_tma(problem) && has_whole_chunks(problem.args) &&
-         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None;
+         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None && epilogue.beta == 0;
 }
 
 bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   const KernelArgs& args = problem.args;
+  if (args.epilogue.beta != 0 && !can_add_c(kernel, problem)) return false;
   if (kernel.majors != Majors::Any && args.b.major != OperandMajor::K) return false;
   if (kernel.majors == Majors::KMajor && args.a.major != OperandMajor::K) return false;
   // Columns of tiles that begin in D may end beyond 2^31.

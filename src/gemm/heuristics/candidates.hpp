@@ -29,13 +29,16 @@ std::string fault_of_operand(const char* name, std::int64_t leading_dimension, s
 /// Whether TMA can store D, whole 16-byte chunks of it at least.
 bool can_store_by_tma(const Problem& problem);
 
+/// Whether the kernel adds beta · C. One with a mixed tile N does where C has 16-bit elements and TMA can load it.
+bool can_add_c(const KernelConfig& kernel, const Problem& problem);
+
 /// Whether rows of D are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
 bool has_whole_chunks(const KernelArgs& args);
 
 /// Whether EpilogueKind::AlphaOnly of the kernel is all that the problem needs where beta is 0.
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem);
 
-/// Whether the kernel can compute the problem: where beta is 0, unless it has Epilogues::All.
+/// Whether the kernel can compute the problem. A beta that is not 0 says that there is a C.
 bool can_compute(const KernelConfig& kernel, const Problem& problem);
 
 /// How many of a CTA's block of lines along M or N it gets into a stage, from TMA boxes of as many over

@@ -108,7 +108,7 @@ double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 double exposed_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool is_alpha_only = epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None &&
-                             epilogue.output_type == args.input_type;
+                             epilogue.output_type == args.input_type && epilogue.beta == 0;
   // That of smaller tiles was not measured.
   constexpr int kLeastElems = 128 * 128;
   if (is_alpha_only || kernel.block_m * kernel.block_n < kLeastElems) return 0;
@@ -117,17 +117,19 @@ double exposed_us(const CostModel& model, const KernelArgs& args, const KernelCo
                                                                          : model.cooperative_exposed;
   const bool is_sigmoid = epilogue.activation != Activation::None && epilogue.activation != Activation::Relu;
   return exposed.any + (epilogue.output_type == DataType::Float32 ? exposed.fp32 : 0) +
-         (is_sigmoid ? exposed.sigmoid : 0);
+         (is_sigmoid ? exposed.sigmoid : 0) + (epilogue.beta != 0 ? exposed.c : 0);
 }
 
 /// What comes from memory, each operand once, and what goes there.
 double bytes_of(const KernelArgs& args) {
   const auto [m, n, k] = args.shape;
-  const auto batches_of = [&](const OperandArgs& operand) {
-    return operand.batch_stride == 0 ? 1.0 : args.batch_count;
+  const auto batches_of = [&](std::int64_t batch_stride) {
+    return batch_stride == 0 ? 1.0 : args.batch_count;
   };
-  return kInputBytes * k * (m * batches_of(args.a) + n * batches_of(args.b)) +
-         1.0 * m * n * args.batch_count * size_of(args.epilogue.output_type);
+  const GemmEpilogue& epilogue = args.epilogue;
+  const double matrices = args.batch_count + (epilogue.beta != 0 ? batches_of(epilogue.c_batch_stride) : 0);
+  return kInputBytes * k * (m * batches_of(args.a.batch_stride) + n * batches_of(args.b.batch_stride)) +
+         1.0 * m * n * matrices * size_of(epilogue.output_type);
 }
 
 /// How long a kernel of one tile N should take.

@@ -31,7 +31,8 @@ class MixedNLauncher final : public KernelLauncher {
                                                       request.problem.args.batch_count),
                                      wide_and_narrow(Config::kKernel, request.problem.args.batch_count),
                                      k_blocks_of(Config::kKernel, request.problem.args.shape.k),
-                                     std::min(request.active_clusters, ClusterPositions::kMaxClusters))) {}
+                                     std::min(request.active_clusters, ClusterPositions::kMaxClusters)),
+                       can_add_c(Config::kKernel, request.problem)) {}
 
   /// See make_prepared().
   Status prepare(const KernelArgs& args) {
@@ -44,6 +45,11 @@ class MixedNLauncher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, Config::kMulticastM, 1, &map_a_));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::WIDE_N, 1, &map_b_));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::NARROW_N, 1, &map_b_narrow_));
+    if constexpr (Config::kAddsC) {
+      params_.c.type = args.epilogue.output_type;
+      params_.c.is_batched = args.epilogue.c_batch_stride != 0;
+      if (can_add_c_) HG_RETURN_IF_ERROR(encode_c(args, Config::kStoreM, &params_.c.tensor_map));
+    }
     return encode_output(args, Config::kStoreM, &map_d_);
   }
 
@@ -60,6 +66,11 @@ class MixedNLauncher final : public KernelLauncher {
     Params params = params_;
     params.alpha = epilogue.alpha;
     params.epilogue = {epilogue, args.shape, has_whole_chunks(args)};
+    if constexpr (Config::kAddsC) {
+      params.c.beta = epilogue.beta;
+      if (epilogue.beta != 0)
+        HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.c, &params.c.tensor_map));
+    }
     HG_RETURN_IF_ERROR(
         Kernels::begin_steps(params.tiles, params.num_k_blocks, workers_, stream, &params.steps));
     const LaunchShape launch = {.ctas = static_cast<unsigned>(workers_ * Config::kClusterN),
@@ -85,11 +96,12 @@ class MixedNLauncher final : public KernelLauncher {
   using Params = MixedNParams<Config>;
   using Kernel = void (*)(TensorMap, TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
 
-  MixedNLauncher(const KernelArgs& args, const ColumnSplit& columns)
+  MixedNLauncher(const KernelArgs& args, const ColumnSplit& columns, bool can_add_c)
       : alpha_only_(kernel_of(args, EpilogueKind::AlphaOnly)),
         general_(kernel_of(args, EpilogueKind::General)),
         workers_(columns.workers),
-        positions_(positions_by_gpc(known_cluster_placement(), columns.workers)) {
+        positions_(positions_by_gpc(known_cluster_placement(), columns.workers)),
+        can_add_c_(can_add_c) {
     MixedNTiles<Config>& tiles = params_.tiles;
     tiles.batch_count = args.batch_count;
     tiles.batch_m = ceil_div(args.shape.m, Config::BLOCK_M);
@@ -134,6 +146,7 @@ class MixedNLauncher final : public KernelLauncher {
   Kernel general_;  // the same where it is all that is compiled
   int workers_;
   ClusterPositions positions_;
+  bool can_add_c_;
   TensorMap map_a_{};
   TensorMap map_b_{};
   TensorMap map_b_narrow_{};

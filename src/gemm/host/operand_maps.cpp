@@ -32,6 +32,15 @@ Status encode_matrices(const char* name, DataType type, std::array<std::int64_t,
   return encode_map(name, type, extents, strides_bytes, box, tensor_map);
 }
 
+/// The map of C or D.
+Status encode_rows(const char* name, const KernelArgs& args, std::int64_t leading_dimension,
+                   std::int64_t batch_stride, int box_rows, TensorMap* tensor_map) {
+  constexpr int kRowBytes = 128;
+  const DataType type = args.epilogue.output_type;
+  return encode_matrices(name, type, {args.shape.n, args.shape.m, args.batch_count}, leading_dimension,
+                         batch_stride, {kRowBytes / size_of(type), box_rows, 1}, tensor_map);
+}
+
 }  // namespace
 
 Status encode_map(const char* name, DataType type, std::span<const std::int64_t> extents,
@@ -60,12 +69,12 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
                          operand.leading_dimension, operand.batch_stride, box, tensor_map);
 }
 
+Status encode_c(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {
+  return encode_rows("C", args, args.epilogue.ldc, args.epilogue.c_batch_stride, box_rows, tensor_map);
+}
+
 Status encode_output(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {
-  constexpr int kRowBytes = 128;
-  const GemmEpilogue& epilogue = args.epilogue;
-  return encode_matrices("D", epilogue.output_type, {args.shape.n, args.shape.m, args.batch_count},
-                         epilogue.ldd, epilogue.d_batch_stride,
-                         {kRowBytes / size_of(epilogue.output_type), box_rows, 1}, tensor_map);
+  return encode_rows("D", args, args.epilogue.ldd, args.epilogue.d_batch_stride, box_rows, tensor_map);
 }
 
 std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes, std::int64_t lines,

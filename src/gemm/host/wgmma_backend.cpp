@@ -106,7 +106,7 @@ bool was_measured_with(const Estimate& tuned, const Problem& problem) {
 class PreparedWgmma final : public PreparedGemm {
  public:
   /// name: of what was chosen, which may be of a kernel that cannot compute the problem. rest: of the same problem, for
-  /// launches whose beta is not 0; nullptr where the kernel has Epilogues::All.
+  /// launches whose beta is not 0; nullptr where the kernel can_add_c().
   PreparedWgmma(const Problem& problem, const GemmConfig& config,
                 std::unique_ptr<const KernelLauncher> launcher, std::unique_ptr<const PreparedGemm> rest,
                 std::string name, std::string reason)
@@ -176,7 +176,7 @@ std::string explain(const Estimate& chosen, std::span<const Estimate> estimates,
     if (&other != &chosen) reason += "\n  " + text_of(other);
   }
   if (general != nullptr) {
-    reason += "\nwhere beta is not 0, and without the time to read C:\n  " + text_of(*general);
+    reason += "\nwhere beta is not 0:\n  " + text_of(*general);
   }
   return reason;
 }
@@ -194,11 +194,12 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     return std::find_if(estimates.begin(), estimates.end(),
                         [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
   };
-  // What kernels of fewer operations leave. Partials would need a workspace that the plan does not speak of.
-  const auto is_general = [](const Estimate& estimate) {
-    return estimate.config.kernel.epilogues == Epilogues::All && estimate.config.workspace_split_k == 1;
-  };
-  auto general = std::find_if(estimates.begin(), estimates.end(), is_general);
+  // What kernels that add no C leave. Partials would need a workspace that the plan does not speak of.
+  Problem with_c = problem;
+  with_c.args.epilogue.beta = 1;
+  with_c.workspace_limit_bytes = 0;
+  const std::vector<Estimate> estimates_with_c = ranked(with_c, active_clusters_of(device));
+  auto general = estimates_with_c.begin();
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
   if (is_schedule(requested)) {
@@ -217,7 +218,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       return unsupported(requested + ": the GPU runs no cluster of so many CTAs");
     }
     const bool serves = can_compute(asked->kernel, problem);
-    chosen = serves ? find(requested) : general;
+    chosen = find(serves || estimates_with_c.empty() ? requested : name_of(general->config));
     reason =
         serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
   } else if (const auto tuned = find(tuned_config(problem.args, device));
@@ -225,7 +226,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     chosen = tuned;
     reason = "measured as fast for this shape on an H200";
   }
-  if (chosen == estimates.end() || general == estimates.end()) {
+  if (chosen == estimates.end() || estimates_with_c.empty()) {
     return unsupported("wgmma: the GPU has no room for a CTA");
   }
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
@@ -249,14 +250,13 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   const auto prepare_with_rest = [&](const Estimate& estimate) {
     const std::string name = has_name ? requested : name_of(estimate.config);
     std::unique_ptr<const PreparedGemm> rest;
-    if (estimate.config.kernel.epilogues != Epilogues::All) {
+    if (!can_add_c(estimate.config.kernel, problem)) {
       // The driver may refuse the tensor maps of one configuration and take those of the next.
       while (rest == nullptr) {
         const Status status = prepare_by(*general, name, nullptr, &rest);
         if (status.ok()) continue;
-        const auto next = std::find_if(general + 1, estimates.end(), is_general);
-        if (status.code() != StatusCode::Unsupported || next == estimates.end()) return status;
-        general = next;
+        if (status.code() != StatusCode::Unsupported || general + 1 == estimates_with_c.end()) return status;
+        ++general;
       }
     }
     return prepare_by(estimate, name, std::move(rest), prepared);

@@ -34,10 +34,10 @@ HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epi
           .majors = majors};
 }
 
-/// The pingpong kernel's. The width whose waves are fullest runs. Only 192 columns are whole swizzle atoms, so that the
-/// others take no MN-major B.
+/// The pingpong kernel's. The width whose waves are fullest runs. Only 192 columns are whole swizzle atoms and epilogue
+/// subtiles, so that the others take no MN-major B and no C.
 inline constexpr KernelConfig kPingpongConfigs[] = {
-    pingpong_config(192, Epilogues::WithoutC, Majors::Any),
+    pingpong_config(192, Epilogues::All, Majors::Any),
     pingpong_config(176, Epilogues::WithoutC, Majors::KMajorB),
     pingpong_config(144, Epilogues::WithoutC, Majors::KMajorB),
 };

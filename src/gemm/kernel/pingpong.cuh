@@ -2,7 +2,7 @@
 // KernelTmaWarpSpecializedPingpong has it. Each consumer warpgroup has a tile of its own. While one multiplies, the
 // other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
 // half as large as cooperative_mixed_n.cuh's, takes at least 43 % more bytes for a product, and so loses where K is
-// long. Its general epilogue finds no registers for C.
+// long. It adds a C of 16-bit elements, and has no registers for one of fp32.
 
 #pragma once
 
@@ -43,6 +43,9 @@ struct Config : MixedNConfig<kKernel> {
   using BiasQueue = library::BiasQueue<(Base::BLOCK_M > Base::WIDE_N ? Base::BLOCK_M : Base::WIDE_N),
                                        Base::kWarpgroupWarps>;
   static_assert(BiasQueue::kDepth == Base::kNumConsumers, "a consumer has a slot of its own");
+  using CBarriers = library::CBarriers<Base::kNumConsumerWarps>;
+  static_assert(!Base::kAddsC || Base::WIDE_N % kStagingN == 0,
+                "what is stored twice must not be added to a C that is D");
 };
 
 template <typename Config>
@@ -53,6 +56,7 @@ struct alignas(1024) SharedStorage {
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
   typename Config::Pipeline pipeline;
   typename Config::BiasQueue bias_queue;
+  typename Config::CBarriers c_barriers;
 };
 
 /// The named barrier that says that it is a consumer's turn to multiply.
@@ -77,6 +81,7 @@ struct Consumer {
   SharedStorage<Config>& smem;
   const TensorMap* tensor_map_d;
   const EpilogueParams& epilogue;
+  const typename Config::C& c;
   int num_k_blocks;
   int number;  // of the warpgroup
   int thread;  // of the warpgroup
@@ -156,27 +161,35 @@ struct Consumer {
     } else {
       const bool has_bias = epilogue.operations.bias_kind != Bias::None;
       const typename Config::BiasQueue::State bias_state = {number, bias_phase};
-      const float* const bias = has_bias ? smem.bias_queue.receive(bias_state) : nullptr;
-#pragma unroll
-      for (int i = 0; i < Config::kConsumerBlocks; ++i) {
+      if (has_bias) smem.bias_queue.receive(bias_state);
+      constexpr int kAcross = kSubtiles<kBlockN>;
 #pragma unroll 1
-        for (int subtile = 0; subtile < kSubtiles<kBlockN>; ++subtile) {
-          int own_thread = thread;
-          compute_where_used(own_thread);
-          const int own_lane = own_thread % kWarpThreads;
-          const int own_warp = own_thread / kWarpThreads;
-          const auto acquire = [&](DataType, int) {
-            if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
-            __syncwarp();
-            return smem.d[number * Config::kWarpgroupWarps + own_warp];
-          };
-          bring_to_front<kBlockN>(accum[i], subtile);
-          const int row = i * Config::kWgmmaM + own_warp * Config::kStoreM;
-          const int column = first_column_of<kBlockN>(subtile);
-          finish_and_store(accum[i], epilogue, epilogue.operations.alpha, bias, row, column,
-                           {tile.batch, tile.row + row, tile.column + column}, tensor_map_d, own_lane,
-                           acquire);
+      for (int subtile = 0; subtile < Config::kConsumerBlocks * kAcross; ++subtile) {
+        int own_thread = thread;
+        compute_where_used(own_thread);
+        const int own_lane = own_thread % kWarpThreads;
+        const int own_warp = own_thread / kWarpThreads;
+        const auto acquire = [&](DataType, int) {
+          if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
+          __syncwarp();
+          return smem.d[number * Config::kWarpgroupWarps + own_warp];
+        };
+        bring_to_front<kBlockN>(accum, subtile);
+        const int row = subtile / kAcross * Config::kWgmmaM + own_warp * Config::kStoreM;
+        const int column = first_column_of<kBlockN>(subtile % kAcross);
+        const FragmentCorner corner = {tile.batch, tile.row + row, tile.column + column};
+        float alpha = epilogue.operations.alpha;
+        if constexpr (Config::kAddsC) {
+          if (epilogue.operations.beta != 0) {
+            scale_and_add_c(reinterpret_cast<float(&)[kStagingN / 2]>(accum), alpha, c, corner,
+                            acquire(epilogue.operations.output_type, 0),
+                            smem_addr(&smem.c_barriers.barriers[number * Config::kWarpgroupWarps + own_warp]),
+                            subtile, own_lane);
+            alpha = 1;
+          }
         }
+        finish_and_store(accum[0], epilogue, alpha, smem.bias_queue.values[number], row, column, corner,
+                         tensor_map_d, own_lane, acquire);
       }
       if (has_bias) smem.bias_queue.release(bias_state, lane());
     }
@@ -204,6 +217,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   if (thread == 0) {
     smem.pipeline.init();
     smem.bias_queue.init();
+    smem.c_barriers.init();
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -225,9 +239,15 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
         const TileCoord cluster_tile = tiles.at(index);
         const int block_n = tiles.block_n(cluster_tile);
-        load_tile<Config, Operands>(
-            smem, state, tensor_map_a, block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow, params,
-            tiles.corner(cluster_tile, cta_rank), block_n, cta_rank, is_leader, [] {});
+        const FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
+        if constexpr (kEpilogueKind == EpilogueKind::General && Config::kAddsC) {
+          if (params.epilogue.operations.beta != 0) {
+            prefetch_c(params.c, corner, Config::BLOCK_M, block_n, thread % kWarpThreads);
+          }
+        }
+        load_tile<Config, Operands>(smem, state, tensor_map_a,
+                                    block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow, params,
+                                    corner, block_n, cta_rank, is_leader, [] {});
       }
       smem.pipeline.producer_drain_uniform(state);
     } else if (kEpilogueKind != EpilogueKind::AlphaOnly &&
@@ -242,6 +262,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const Consumer<Config, Operands, kEpilogueKind> self = {.smem = smem,
                                                             .tensor_map_d = &tensor_map_d,
                                                             .epilogue = params.epilogue,
+                                                            .c = params.c,
                                                             .num_k_blocks = params.num_k_blocks,
                                                             .number = consumer,
                                                             .thread = thread % kWarpgroupThreads};
