@@ -52,6 +52,7 @@ hg_compile_together(hopper_gemm_library_wgmma 2)
 
 # The library's kernels for any operands and any GPU from sm_80 on.
 add_library(hopper_gemm_library_mma OBJECT
+  src/gemm/host/interleave.cu
   src/gemm/host/mma_sync_backend.cu
   src/gemm/instances/mma_sync_bf16_large.cu
   src/gemm/instances/mma_sync_bf16_small.cu

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -108,6 +109,9 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   descriptor.bias_type = HGEMM_FP32;
   descriptor.bias_batch_stride = 40;
   descriptor.activation = HGEMM_ACTIVATION_SILU;
+  descriptor.has_aux = 1;
+  descriptor.aux.leading_dimension = 28;
+  descriptor.aux.alignment_bytes = 4;
   hgemm_options_t options = HGEMM_OPTIONS_INIT;
   options.config = "wgmma_fake";
   options.programmatic_dependent_launch = 0;
@@ -119,6 +123,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   hgemm_operands_t operands = small_operands();
   operands.c = at(0x40000);
   operands.bias = at(0x50000);
+  operands.aux = at(0x70000);
   operands.alpha = 2;
   operands.beta = 3;
   operands.workspace = at(0x60000);
@@ -133,6 +138,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   EXPECT_EQ(problem.alignments.b, 4);
   EXPECT_EQ(problem.alignments.c, 8);
   EXPECT_EQ(problem.alignments.d, 32);
+  EXPECT_EQ(problem.alignments.aux, 4);
   const KernelArgs& args = fake_wgmma.launched.at(0);
   EXPECT_EQ(args.shape, (GemmShape{16, 24, 8}));
   EXPECT_EQ(args.batch_count, 2);
@@ -146,6 +152,11 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   const GemmEpilogue& epilogue = args.epilogue;
   EXPECT_EQ(epilogue.d, operands.d);
   EXPECT_EQ(epilogue.ldd, 32);
+  EXPECT_TRUE(epilogue.has_aux);
+  EXPECT_FALSE(epilogue.is_gated);
+  EXPECT_EQ(epilogue.aux, operands.aux);
+  EXPECT_EQ(epilogue.ldaux, 28);
+  EXPECT_EQ(epilogue.aux_batch_stride, 16 * 28);
   EXPECT_EQ(epilogue.c, operands.c);
   EXPECT_EQ(epilogue.ldc, 30);
   EXPECT_EQ(epilogue.c_batch_stride, 0);
@@ -193,11 +204,47 @@ TEST_F(GemmC, RefusesStructsOfAnotherSize) {
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(hgemm_last_error_message(), HasSubstr("options->struct_bytes"));
   options = HGEMM_OPTIONS_INIT;
-  operands.struct_bytes -= 8;
+  operands.struct_bytes -= 16;
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(hgemm_last_error_message(), HasSubstr("operands->struct_bytes"));
   operands = small_operands();
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_OK);
+}
+
+TEST_F(GemmC, TakesStructsOfBeforeTheGate) {
+  hgemm_descriptor_t descriptor = small_gemm();
+  hgemm_operands_t operands = small_operands();
+  descriptor.struct_bytes = offsetof(hgemm_descriptor_t, gated);
+  operands.struct_bytes = offsetof(hgemm_operands_t, aux);
+  // Behind them lies something else of the caller's.
+  descriptor.gated = descriptor.has_aux = 1;
+  operands.aux = at(1);
+  EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, nullptr), HGEMM_OK) << hgemm_last_error_message();
+  const GemmEpilogue& epilogue = fake_wgmma.launched.at(0).epilogue;
+  EXPECT_FALSE(epilogue.is_gated);
+  EXPECT_FALSE(epilogue.has_aux);
+  EXPECT_EQ(epilogue.aux, nullptr);
+}
+
+TEST_F(GemmC, InterleavesNothingWithoutPointers) {
+  hgemm_descriptor_t descriptor = small_gemm();
+  descriptor.n = 32;
+  const hgemm_matrix_layout_t halves = HGEMM_MATRIX_LAYOUT_INIT;
+  EXPECT_EQ(hgemm_interleave_gate_and_up(nullptr, at(2), at(4), &halves, at(6), nullptr),
+            HGEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(hgemm_interleave_gate_and_up(&descriptor, at(2), at(4), &halves, at(6), nullptr),
+            HGEMM_INVALID_ARGUMENT);
+  EXPECT_THAT(hgemm_last_error_message(), HasSubstr("gemm.gated is false"));
+  descriptor.gated = 1;
+  EXPECT_EQ(hgemm_interleave_gate_and_up(&descriptor, at(2), at(4), nullptr, at(6), nullptr),
+            HGEMM_INVALID_ARGUMENT);
+  EXPECT_STREQ(hgemm_last_error_message(), "halves is null");
+  EXPECT_EQ(hgemm_interleave_gate_and_up(&descriptor, at(2), nullptr, &halves, at(6), nullptr),
+            HGEMM_INVALID_ARGUMENT);
+  EXPECT_STREQ(hgemm_last_error_message(), "up is null");
+  EXPECT_EQ(hgemm_interleave_gate_and_up(&descriptor, at(2), at(4), &halves, at(7), nullptr),
+            HGEMM_INVALID_ARGUMENT);
+  EXPECT_STREQ(hgemm_last_error_message(), "b is not aligned to its elements");
 }
 
 TEST_F(GemmC, RefusesNumbersThatAreNoEnumerators) {

@@ -621,6 +621,57 @@ TEST_F(GemmPlanTest, RefusesABiasThatItWouldNotAdd) {
               HasSubstr("operands.bias is not null, but the plan's descriptor has no bias"));
 }
 
+TEST_F(GemmPlanTest, HasAGateOfWholeGroupsAndNoC) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.gated = true;
+  EXPECT_THAT(create(gemm).message(), HasSubstr("n is 24, but of a gated GEMM must be a multiple of 16"));
+  gemm.n = 32;
+  gemm.d.order = Layout::ColumnMajor;
+  EXPECT_EQ(create(gemm).code(), StatusCode::Unsupported);
+  gemm.d.order = Layout::RowMajor;
+  ASSERT_TRUE(create(gemm).ok());
+  EXPECT_EQ(fake_wgmma.prepared.back().args.shape.n, 32);
+  EXPECT_EQ(fake_wgmma.prepared.back().args.epilogue.ldd, 16);
+  GemmOperands operands = small_operands();
+  EXPECT_TRUE(run(operands).ok());
+  // D ends where this begins, as it has half of the columns.
+  operands.a = at(0x30000 + 16 * 16 * 2);
+  EXPECT_TRUE(run(operands).ok());
+  operands.beta = 1;
+  operands.c = at(0x50000);
+  EXPECT_THAT(run(operands).message(), HasSubstr("a gated GEMM adds no C"));
+}
+
+TEST_F(GemmPlanTest, StoresTheAuxiliaryOutputApartFromAllElse) {
+  GemmDescriptor gemm = small_gemm();
+  gemm.has_aux = true;
+  gemm.aux.order = Layout::ColumnMajor;
+  EXPECT_THAT(create(gemm).message(), HasSubstr("aux.order is not d.order"));
+  gemm.aux.order = Layout::RowMajor;
+  gemm.batch_count = 2;
+  gemm.aux.batch_stride = 0;
+  EXPECT_THAT(create(gemm).message(), HasSubstr("so that batches of aux overlap"));
+  gemm.batch_count = 1;
+  gemm.aux.leading_dimension = 23;
+  EXPECT_THAT(create(gemm).message(), HasSubstr("aux.leading_dimension is 23, shorter than a line of 24"));
+  gemm.aux.leading_dimension = kPacked;
+  ASSERT_TRUE(create(gemm).ok());
+  GemmOperands operands = small_operands();
+  EXPECT_THAT(run(operands).message(), HasSubstr("operands.aux is null"));
+  operands.aux = at(0x40002);
+  EXPECT_THAT(run(operands).message(), HasSubstr("operands.aux is not 16-byte aligned"));
+  operands.aux = operands.d;
+  EXPECT_THAT(run(operands).message(), HasSubstr("operands.d overlaps operands.aux"));
+  operands.aux = at(0x10010);
+  EXPECT_THAT(run(operands).message(), HasSubstr("operands.aux overlaps operands.a"));
+  operands.aux = at(0x40000);
+  EXPECT_TRUE(run(operands).ok());
+  EXPECT_EQ(fake_wgmma.launched.back().epilogue.aux, operands.aux);
+  ASSERT_TRUE(create(small_gemm()).ok());
+  EXPECT_THAT(run(operands).message(),
+              HasSubstr("operands.aux is not null, but the plan's descriptor has no aux"));
+}
+
 TEST_F(GemmPlanTest, PassesOnWhatALaunchSays) {
   ASSERT_TRUE(create(small_gemm()).ok());
   fake_wgmma.launch = {StatusCode::CudaError, "the launch failed"};

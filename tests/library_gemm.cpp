@@ -51,19 +51,20 @@ bool is_guard(const std::byte* memory, DataType type, std::int64_t index) {
   return std::memcmp(memory + index * size_of(type), units, static_cast<std::size_t>(size_of(type))) == 0;
 }
 
-/// Whether an element of D may be `actual`.
-bool agrees(double actual, const library::ReferenceElement& expected, const LibraryProblem& problem) {
+/// Whether an element that an activation has made may be `actual`.
+bool agrees(double actual, const library::ReferenceElement& expected, const LibraryProblem& problem,
+            Activation activation) {
   const DataType type = problem.output_type;
   const double rounded = round_to(type, expected.value);
   if (actual == rounded || (std::isnan(actual) && std::isnan(rounded))) return true;
   double error = 0;
   double slope = 1;
-  if (problem.activation != Activation::None && problem.activation != Activation::Relu) {
+  if (activation != Activation::None && activation != Activation::Relu) {
     // fp32 functions, of a few units in the last place, whose arguments may cancel.
     constexpr double kOfFunctions = 2e-6;
-    error = std::abs(expected.value) * kOfFunctions + kOfFunctions;
+    error = std::abs(expected.value) * kOfFunctions + expected.factor * kOfFunctions;
     if (type != DataType::Float32) {
-      error += approximation_error(problem.activation) * std::abs(expected.argument);
+      error += approximation_error(activation) * std::abs(expected.argument);
     }
     slope = 1.2;  // the steepest
   }
@@ -80,6 +81,16 @@ bool agrees(double actual, const library::ReferenceElement& expected, const Libr
 }
 
 }  // namespace
+
+LibraryProblem with_outputs(LibraryProblem problem, int outputs) {
+  problem.has_aux = outputs % 2 == 1;
+  problem.gated = outputs / 2 == 1;
+  if (!problem.gated) return problem;
+  problem.shape.n = (problem.shape.n + 15) / 16 * 16;
+  problem.beta = 0;
+  problem.in_place = false;
+  return problem;
+}
 
 std::string test_name(std::string config) {
   std::replace(config.begin(), config.end(), '+', '_');
@@ -111,6 +122,7 @@ std::string test_name(const LibraryProblem& problem) {
   add_memory("b", problem.b);
   add_memory("c", problem.c);
   add_memory("d", problem.d);
+  add_memory("aux", problem.aux);
   if (problem.bias != Bias::None) {
     name += fmt::format("_bias_{}_{}", problem.bias == Bias::PerRow ? "row" : "column",
                         to_string(problem.bias_type));
@@ -119,6 +131,8 @@ std::string test_name(const LibraryProblem& problem) {
   }
   constexpr const char* kActivations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu"};
   name += kActivations[static_cast<int>(problem.activation)];
+  if (problem.gated) name += "_gated";
+  if (problem.has_aux) name += "_aux";
   if (problem.alpha != 1) name += "_alpha_" + factor(problem.alpha);
   if (problem.beta != 0) name += "_beta_" + factor(problem.beta);
   if (problem.in_place) name += "_in_place";
@@ -202,7 +216,15 @@ LibraryGemm::LibraryGemm(const LibraryProblem& problem, const Allocate& allocate
     epilogue.bias_batch_stride = bias.batch_stride;
   }
 
-  d_ = allocate_matrix(m, n, problem.output_type, problem.d, kPaddingRows, allocate);
+  epilogue.is_gated = problem.gated;
+  epilogue.has_aux = problem.has_aux;
+  if (problem.has_aux) {
+    aux_ = allocate_matrix(m, n, problem.output_type, problem.aux, kPaddingRows, allocate);
+    epilogue.aux = aux_.first();
+    epilogue.ldaux = aux_.leading_dimension;
+    epilogue.aux_batch_stride = aux_.batch_stride;
+  }
+  d_ = allocate_matrix(m, problem.gated ? n / 2 : n, problem.output_type, problem.d, kPaddingRows, allocate);
   epilogue.d = d_.first();
   epilogue.ldd = d_.leading_dimension;
   epilogue.d_batch_stride = d_.batch_stride;
@@ -217,23 +239,32 @@ LibraryGemm::LibraryGemm(const LibraryProblem& problem, const Allocate& allocate
     epilogue.ldc = c.leading_dimension;
     epilogue.c_batch_stride = c.batch_stride;
   }
-  reference_ = library::reference_gemm(args_);
+  reference_aux_ = library::reference_values(args_);
+  reference_d_ = library::reference_d(reference_aux_, n, epilogue);
 }
 
 void LibraryGemm::reset() {
+  reset(d_, problem_.in_place && problem_.beta != 0);
+  reset(aux_, false);
+}
+
+void LibraryGemm::reset(const Matrix& output, bool is_c) const {
   std::mt19937 random;
-  const bool is_c = problem_.in_place && problem_.beta != 0;
-  d_.for_each_element([&](std::int64_t index, bool inside) {
+  output.for_each_element([&](std::int64_t index, bool inside) {
     if (inside) {
-      store_element(d_.memory, d_.type, index, is_c ? draw(problem_.values, &random) : kNan);
+      store_element(output.memory, output.type, index, is_c ? draw(problem_.values, &random) : kNan);
     } else {
-      fill_guard(d_.memory, d_.type, index);
+      fill_guard(output.memory, output.type, index);
     }
   });
 }
 
-std::vector<std::byte> LibraryGemm::bytes_of_d() const {
-  return {d_.memory, d_.memory + d_.size * size_of(d_.type)};
+std::vector<std::byte> LibraryGemm::bytes_of_outputs() const {
+  std::vector<std::byte> bytes;
+  for (const Matrix* output : {&d_, &aux_}) {
+    bytes.insert(bytes.end(), output->memory, output->memory + output->size * size_of(output->type));
+  }
+  return bytes;
 }
 
 GemmDescriptor LibraryGemm::descriptor(const Description& description) const {
@@ -272,6 +303,9 @@ GemmDescriptor LibraryGemm::descriptor(const Description& description) const {
   gemm.c = output(args_.epilogue.c == nullptr ? kPacked : epilogue.ldc,
                   args_.epilogue.c == nullptr ? kPacked : epilogue.c_batch_stride, problem.alignments.c);
   gemm.d = output(epilogue.ldd, epilogue.d_batch_stride, problem.alignments.d);
+  gemm.gated = epilogue.is_gated;
+  gemm.has_aux = epilogue.has_aux;
+  gemm.aux = output(epilogue.ldaux, epilogue.aux_batch_stride, problem.alignments.aux);
   gemm.bias = epilogue.bias_kind;
   if (swaps && gemm.bias != Bias::None) {
     gemm.bias = gemm.bias == Bias::PerRow ? Bias::PerColumn : Bias::PerRow;
@@ -289,6 +323,7 @@ GemmOperands LibraryGemm::operands(const Description& description) const {
   operands.b = description.column_major_d ? args_.a.data : args_.b.data;
   operands.c = epilogue.c;
   operands.d = epilogue.d;
+  operands.aux = epilogue.aux;
   operands.bias = epilogue.bias;
   operands.alpha = epilogue.alpha;
   operands.beta = epilogue.beta;
@@ -302,7 +337,8 @@ library::Problem LibraryGemm::problem() const {
                      .b = alignment_bytes(problem_.b.offset, problem_.input_type),
                      .c = alignment_bytes((problem_.in_place ? problem_.d : problem_.c).offset,
                                           problem_.output_type),
-                     .d = alignment_bytes(problem_.d.offset, problem_.output_type)},
+                     .d = alignment_bytes(problem_.d.offset, problem_.output_type),
+                     .aux = alignment_bytes(problem_.aux.offset, problem_.output_type)},
       .programmatic_dependent_launch = false,
       .workspace_limit_bytes = kWorkspaceLimitBytes};
   result.args.a.data = nullptr;
@@ -310,6 +346,7 @@ library::Problem LibraryGemm::problem() const {
   GemmEpilogue& epilogue = result.args.epilogue;
   epilogue.c = nullptr;
   epilogue.d = nullptr;
+  epilogue.aux = nullptr;
   epilogue.bias = nullptr;
   epilogue.alpha = 1;
   epilogue.beta = 0;
@@ -317,22 +354,31 @@ library::Problem LibraryGemm::problem() const {
 }
 
 std::string LibraryGemm::fault() const {
+  const std::string of_d = fault_of(d_, "D", problem_.activation, reference_d_);
+  if (!of_d.empty() || !problem_.has_aux) return of_d;
+  return fault_of(aux_, "aux", Activation::None, reference_aux_);
+}
+
+std::string LibraryGemm::fault_of(const Matrix& output, const char* name, Activation activation,
+                                  const std::vector<library::ReferenceElement>& reference) const {
   std::string fault;
-  auto expected = reference_.begin();
-  d_.for_each_element([&](std::int64_t index, bool inside) {
+  auto expected = reference.begin();
+  output.for_each_element([&](std::int64_t index, bool inside) {
     if (!fault.empty()) return;
-    const std::int64_t from_first = index - d_.offset;
+    const std::int64_t from_first = index - output.offset;
     const auto where = [&] {
-      return fmt::format("{} rows of {} and {} elements behind the first", from_first / d_.leading_dimension,
-                         d_.leading_dimension, from_first % d_.leading_dimension);
+      return fmt::format("{} rows of {} and {} elements behind the first",
+                         from_first / output.leading_dimension, output.leading_dimension,
+                         from_first % output.leading_dimension);
     };
     if (!inside) {
-      if (!is_guard(d_.memory, d_.type, index)) fault = "wrote outside of D, " + where();
+      if (!is_guard(output.memory, output.type, index))
+        fault = fmt::format("wrote outside of {}, {}", name, where());
       return;
     }
-    const double actual = load_element(d_.memory, d_.type, index);
-    if (!agrees(actual, *expected, problem_)) {
-      fault = fmt::format("{} instead of {}, {}", actual, expected->value, where());
+    const double actual = load_element(output.memory, output.type, index);
+    if (!agrees(actual, *expected, problem_, activation)) {
+      fault = fmt::format("{} instead of {} in {}, {}", actual, expected->value, name, where());
     }
     ++expected;
   });

@@ -47,16 +47,24 @@ struct LibraryProblem {
   OperandMemory b = {};
   OperandMemory c = {};
   OperandMemory d = {};
+  OperandMemory aux = {};
   Bias bias = Bias::None;
   DataType bias_type = DataType::BFloat16;
   int bias_offset = 0;
   bool bias_shared = true;  ///< by all batches
   Activation activation = Activation::None;
+  bool gated = false;
+  bool has_aux = false;
   float alpha = 1;
   float beta = 0;
   bool in_place = false;  ///< C is D. Where beta is 0 it is NaN, which must not leak
   OperandValues values = OperandValues::Integers;
 };
+
+/// The problem with one of the kOutputs that a GEMM can have: D, D and aux, a gated D, and that and aux. What a gated one
+/// cannot have is left out, and N becomes a multiple of 16.
+inline constexpr int kOutputs = 4;
+LibraryProblem with_outputs(LibraryProblem problem, int outputs);
 
 /// What the tests' problems may take, which is all that any of their configurations asks for.
 inline constexpr std::size_t kWorkspaceLimitBytes = std::size_t{64} << 20;
@@ -89,12 +97,13 @@ class LibraryGemm {
   GemmDescriptor descriptor(const Description& description) const;
   GemmOperands operands(const Description& description) const;
 
-  /// Makes D what it was before the first run.
+  /// Makes D and aux what they were before the first run.
   void reset();
-  /// What is wrong with D, or nothing. Where all sums are exact, and there is no activation other than Relu, D must be.
+  /// What is wrong with D or aux, or nothing. Where all sums are exact, and there is no activation other than Relu, they must
+  /// be.
   std::string fault() const;
-  /// D and all around it, to be compared with that of another run.
-  std::vector<std::byte> bytes_of_d() const;
+  /// D and aux and all around them, to be compared with those of another run.
+  std::vector<std::byte> bytes_of_outputs() const;
 
  private:
   /// Batches of lines, and where they are.
@@ -121,10 +130,16 @@ class LibraryGemm {
   Matrix allocate_matrix(std::int64_t lines, std::int64_t elems, DataType type, const OperandMemory& memory,
                          std::int64_t padding_lines, const Allocate& allocate) const;
 
+  void reset(const Matrix& output, bool is_c) const;
+  std::string fault_of(const Matrix& output, const char* name, Activation activation,
+                       const std::vector<library::ReferenceElement>& reference) const;
+
   LibraryProblem problem_;
   Matrix d_;
+  Matrix aux_;
   library::KernelArgs args_{};
-  std::vector<library::ReferenceElement> reference_;  // [batch_count, M, N]
+  std::vector<library::ReferenceElement> reference_d_;    // [batch_count, M, N], or N / 2
+  std::vector<library::ReferenceElement> reference_aux_;  // [batch_count, M, N]
 };
 
 }  // namespace hopper_gemm

@@ -63,7 +63,7 @@ std::string fault_of_refusals(const PlanTarget& target) {
   const LibraryGemm gemm(problem, target.allocate);
   GemmPlan plan;
   if (const Status created = plan.create(gemm.descriptor({})); !created.ok()) return created.message();
-  const std::vector<std::byte> before = gemm.bytes_of_d();
+  const std::vector<std::byte> before = gemm.bytes_of_outputs();
   const auto moved = [](const void* pointer, int bytes) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(pointer)) + bytes;
   };
@@ -91,7 +91,7 @@ std::string fault_of_refusals(const PlanTarget& target) {
       return fmt::format("{}, and run() says '{}'", mistake, refusal.message());
     }
     if (const Status waited = target.wait(); !waited.ok()) return waited.message();
-    if (gemm.bytes_of_d() != before) return fmt::format("{}, and D was written", mistake);
+    if (gemm.bytes_of_outputs() != before) return fmt::format("{}, and D was written", mistake);
   }
   // The same operands without a mistake.
   const std::string fault = run(plan, gemm.operands({}), target);
@@ -122,7 +122,7 @@ std::string fault_of_relocation(const PlanTarget& target) {
 
 int choices_on(std::size_t axis) {
   constexpr std::array<int, kAxisCount> kChoices = {
-      4, 2, 3, 3, 5, 4, 2, std::size(kShapes), std::size(kAlphas), 4, 3, 2, 2, 3};
+      4, 2, 3, 3, 5, 4, 2, std::size(kShapes), std::size(kAlphas), 4, 3, 2, 2, 3, kOutputs};
   return kChoices.at(axis);
 }
 
@@ -156,6 +156,8 @@ PlanCase case_at(const GridPoint& point) {
   result.description = {.column_major_d = choice(kDOrder) == 1,
                         .a_transposed = choice(kATransposed) == 1,
                         .b_transposed = choice(kBTransposed) == 1};
+  problem = with_outputs(problem, point.at(kOutput));
+  if (problem.gated) result.description.column_major_d = false;
   return result;
 }
 
@@ -271,6 +273,11 @@ class Draw {
       constexpr int kSmallExtent = 80;
       if (one_in(2)) problem.shape = {below(kSmallExtent), below(kSmallExtent), 1000 + below(2000)};
     }
+    if (one_in(3)) {
+      problem = with_outputs(problem, 1 + below(kOutputs - 1));
+      problem.aux = memory(is_aligned ? !one_in(4) : one_in(2));
+      if (problem.gated) result.description.column_major_d = false;
+    }
     return result;
   }
 
@@ -278,7 +285,7 @@ class Draw {
   void spoil(GemmDescriptor* gemm) {
     MatrixLayout* const matrices[] = {&gemm->a, &gemm->b, &gemm->c, &gemm->d};
     constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-    switch (below(10)) {
+    switch (below(12)) {
       case 0:
         *one_of<std::int64_t*>({&gemm->m, &gemm->n, &gemm->k, &gemm->batch_count}) = -1 - below(9);
         break;
@@ -286,9 +293,17 @@ class Draw {
       case 2: one_of(matrices)->leading_dimension = -2 - below(9); break;
       case 3: one_of(matrices)->batch_stride = -2 - below(9); break;
       case 4: one_of(matrices)->alignment_bytes = one_of({0, 1, 3, 24, -16}); break;
-      case 5: one_of({&gemm->c, &gemm->d})->transposed = true; break;
+      case 5: one_of({&gemm->c, &gemm->d, &gemm->aux})->transposed = true; break;
       case 6: one_of(matrices)->order = static_cast<Layout>(2 + below(9)); break;
       case 7: gemm->activation = static_cast<Activation>(5 + below(9)); break;
+      case 9:
+        gemm->gated = true;
+        gemm->n = 8;
+        break;
+      case 10:
+        gemm->has_aux = true;
+        gemm->aux.order = gemm->d.order == Layout::RowMajor ? Layout::ColumnMajor : Layout::RowMajor;
+        break;
       case 8: gemm->input_type = static_cast<DataType>(2 + below(9)); break;
       default: gemm->bias = static_cast<Bias>(3 + below(9)); break;
     }

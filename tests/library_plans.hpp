@@ -61,6 +61,7 @@ enum Axis : std::size_t {
   kATransposed,
   kBTransposed,
   kBatches,
+  kOutput,
   kAxisCount
 };
 

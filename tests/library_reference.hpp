@@ -22,32 +22,55 @@ inline std::int64_t operand_index(const OperandArgs& operand, std::int64_t batch
   return batch * operand.batch_stride + line * operand.leading_dimension + elem;
 }
 
-/// An element of D before its rounding, and what its error is in proportion to: the sum of its terms' magnitudes.
+/// An element of D or aux before its rounding, and what its error is in proportion to.
 struct ReferenceElement {
   double value;
-  double argument;   // of the activation
-  double magnitude;  // of all that is added up to it
+  double argument;    // of the activation, times what a gate is for
+  double magnitude;   // of all that is added up to it: the sum of the terms' magnitudes
+  double factor = 1;  // of what the activation makes
 };
 
-/// D: [batch_count, M, N], without gaps. All pointers are the host's. Reads what the kernels may:
-/// neither A nor B where alpha or K is 0, no C where beta is 0, nothing outside of the matrices. C may be D, before it
-/// is overwritten.
-inline std::vector<ReferenceElement> reference_gemm(const KernelArgs& args) {
+/// What activation and gate make of values, [lines, n].
+inline std::vector<ReferenceElement> reference_d(const std::vector<ReferenceElement>& values, std::int64_t n,
+                                                 const GemmEpilogue& epilogue) {
+  const auto activated = [&](const ReferenceElement& of) {
+    return ReferenceElement{reference_activation(epilogue.activation, of.value), of.value, of.magnitude};
+  };
+  std::vector<ReferenceElement> d;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!epilogue.is_gated) {
+      d.push_back(activated(values[i]));
+      continue;
+    }
+    if (static_cast<std::int64_t>(i) % n / 8 % 2 != 0) continue;
+    const ReferenceElement gate = activated(values[i]);
+    const ReferenceElement& up = values[i + 8];
+    // The error of a product of two, neither of which is larger than the sum of its terms' magnitudes.
+    d.push_back({gate.value * up.value, gate.argument * up.value,
+                 gate.magnitude * (std::abs(up.value) + up.magnitude), std::abs(up.value)});
+  }
+  return d;
+}
+
+/// The activation's arguments: [batch_count, M, N], without gaps, which aux is, too. All pointers are the host's. Reads
+/// what the kernels may: neither A nor B where alpha or K is 0, no C where beta is 0, nothing outside of the matrices. C
+/// may be D, before it is overwritten.
+inline std::vector<ReferenceElement> reference_values(const KernelArgs& args) {
   const std::int64_t m = args.shape.m;
   const std::int64_t n = args.shape.n;
   const GemmEpilogue& epilogue = args.epilogue;
   const std::int64_t k = epilogue.alpha == 0 ? 0 : args.shape.k;
-  std::vector<ReferenceElement> d(static_cast<std::size_t>(args.batch_count * m * n));
+  std::vector<ReferenceElement> values(static_cast<std::size_t>(args.batch_count * m * n));
   // One batch's operands with K contiguous, each element converted once.
   const auto lines_of = [&](const OperandArgs& operand, std::int64_t lines, std::int64_t batch) {
-    std::vector<double> values(static_cast<std::size_t>(lines * k));
+    std::vector<double> elems(static_cast<std::size_t>(lines * k));
     for (std::int64_t line = 0; line < lines; ++line) {
       for (std::int64_t i = 0; i < k; ++i) {
-        values[static_cast<std::size_t>(line * k + i)] =
+        elems[static_cast<std::size_t>(line * k + i)] =
             load_element(operand.data, args.input_type, operand_index(operand, batch, line, i));
       }
     }
-    return values;
+    return elems;
   };
   for (std::int64_t batch = 0; batch < args.batch_count; ++batch) {
     const std::vector<double> a = lines_of(args.a, m, batch);
@@ -84,12 +107,11 @@ inline std::vector<ReferenceElement> reference_gemm(const KernelArgs& args) {
           const double term = load_element(epilogue.bias, epilogue.bias_type, index);
           add(term, std::abs(term));
         }
-        d[static_cast<std::size_t>((batch * m + row) * n + column)] = {
-            reference_activation(epilogue.activation, value), value, magnitude};
+        values[static_cast<std::size_t>((batch * m + row) * n + column)] = {value, value, magnitude};
       }
     }
   }
-  return d;
+  return values;
 }
 
 }  // namespace hopper_gemm::library

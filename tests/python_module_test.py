@@ -88,6 +88,28 @@ class Arrays(unittest.TestCase):
         self.assertEqual(plan["d"]["batch_stride"], 35)
         self.assertEqual((plan["bias"], plan["bias_type"]), ("per_row", "fp32"))
 
+    def test_describes_gates_and_auxiliary_outputs(self):
+        a, b = InterfaceArray(0x1000, (5, 8)), InterfaceArray(0x2000, (8, 32))
+        plan = self.plan_of(a, b, InterfaceArray(0x3000, (5, 16)), activation="silu", gated=True,
+                            aux=InterfaceArray(0x4008, (5, 32), (40, 1)))
+        self.assertEqual((plan["n"], plan["gated"]), (32, True))
+        self.assertEqual(plan["d"]["leading_dimension"], 16)
+        self.assertEqual((plan["aux"]["leading_dimension"], plan["aux"]["alignment_bytes"]), (40, 8))
+        self.assertNotIn("aux", self.plan_of(a, b, InterfaceArray(0x3000, (5, 32))))
+        with self.assertRaisesRegex(ValueError, r"aux has shape \(5, 16\)"):
+            hopper_gemm.plan_of(a, b, InterfaceArray(0x3000, (5, 16)), gated=True, aux=InterfaceArray(0x4000, (5, 16)))
+        with self.assertRaisesRegex(TypeError, "c, aux and d must have one type"):
+            hopper_gemm.plan_of(a, b, InterfaceArray(0x3000, (5, 32)), aux=InterfaceArray(0x4000, (5, 32), typestr="<f4"))
+
+    def test_interleaves_what_fits(self):
+        gate, up, b = InterfaceArray(0x1000, (8, 16)), InterfaceArray(0x2000, (8, 16)), InterfaceArray(0x3000, (8, 32))
+        with self.assertRaisesRegex(ValueError, r"b has shape \(8, 16\)"):
+            hopper_gemm.interleave_gate_and_up(gate, up, gate)
+        with self.assertRaisesRegex(ValueError, "the same strides"):
+            hopper_gemm.interleave_gate_and_up(gate, InterfaceArray(0x2000, (8, 16), (1, 8)), b)
+        with self.assertRaisesRegex(TypeError, "one type"):
+            hopper_gemm.interleave_gate_and_up(gate, InterfaceArray(0x2000, (8, 16), typestr="<f4"), b)
+
     def test_describes_vectors(self):
         for shape, strides, order, pitch in (((5, 1), (1, 1), "row_major", 1), ((5, 1), (3, 1), "row_major", 3),
                                              ((1, 5), (5, 1), "row_major", 5), ((1, 5), (1, 3), "column_major", 3),

@@ -49,6 +49,9 @@ class Descriptor(ctypes.Structure):
         ("bias_type", ctypes.c_int),
         ("bias_batch_stride", ctypes.c_int64),
         ("activation", ctypes.c_int),
+        ("gated", ctypes.c_int32),
+        ("has_aux", ctypes.c_int32),
+        ("aux", MatrixLayout),
     ]
 
 
@@ -73,6 +76,7 @@ class Operands(ctypes.Structure):
         ("beta", ctypes.c_float),
         ("workspace", ctypes.c_void_p),
         ("workspace_bytes", ctypes.c_size_t),
+        ("aux", ctypes.c_void_p),
     ]
 
 
@@ -96,6 +100,8 @@ def library():
         "hgemm_plan_workspace_bytes": (size, [plan]),
         "hgemm_plan_config": (size, [plan, text, size]),
         "hgemm_plan_explain": (size, [plan, text, size]),
+        "hgemm_interleave_gate_and_up": (ctypes.c_int, [ctypes.POINTER(Descriptor), ctypes.c_void_p, ctypes.c_void_p,
+                                                        ctypes.POINTER(MatrixLayout), ctypes.c_void_p, ctypes.c_void_p]),
         "hgemm_last_error_message": (text, []),
         "hgemm_version_string": (text, []),
     }
@@ -136,26 +142,30 @@ def _size(name, value):
     return value
 
 
+def _matrix_layout(order="row_major", transposed=False, leading_dimension=PACKED, batch_stride=PACKED,
+                   alignment_bytes=16):
+    return MatrixLayout(_index_of("order", order, LAYOUTS), transposed,
+                        _integer("leading_dimension", leading_dimension), _integer("batch_stride", batch_stride),
+                        _integer("alignment_bytes", alignment_bytes, bits=32))
+
+
 class Plan:
     """A problem with the kernel that was chosen for it on the current device. May be run by several threads at a time.
 
-    a, b, c, d: a dictionary of MatrixLayout's fields each, as far as they are not the defaults; order is one of LAYOUTS.
+    a, b, c, d, aux: a dictionary of MatrixLayout's fields each, as far as they are not the defaults; order is one of LAYOUTS.
+    Without one for aux there is none.
     """
 
     def __init__(self, m, n, k, *, batch_count=1, input_type="bf16", output_type="bf16", a=None, b=None, c=None, d=None,
-                 bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", config="",
+                 bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", gated=False, aux=None, config="",
                  programmatic_dependent_launch=True, workspace_limit_bytes=0):
-        def layout(order="row_major", transposed=False, leading_dimension=PACKED, batch_stride=PACKED, alignment_bytes=16):
-            return MatrixLayout(_index_of("order", order, LAYOUTS), transposed,
-                                _integer("leading_dimension", leading_dimension), _integer("batch_stride", batch_stride),
-                                _integer("alignment_bytes", alignment_bytes, bits=32))
-
         descriptor = Descriptor(
             ctypes.sizeof(Descriptor), _integer("m", m), _integer("n", n), _integer("k", k), _integer("batch_count", batch_count),
             _index_of("input_type", input_type, DATA_TYPES), _index_of("output_type", output_type, DATA_TYPES),
-            *(layout(**(fields or {})) for fields in (a, b, c, d)),
+            *(_matrix_layout(**(fields or {})) for fields in (a, b, c, d)),
             _index_of("bias", bias, BIASES), _index_of("bias_type", bias_type, DATA_TYPES),
-            _integer("bias_batch_stride", bias_batch_stride), _index_of("activation", activation, ACTIVATIONS))
+            _integer("bias_batch_stride", bias_batch_stride), _index_of("activation", activation, ACTIVATIONS),
+            gated, aux is not None, _matrix_layout(**(aux or {})))
         options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch,
                           _size("workspace_limit_bytes", workspace_limit_bytes))
         self._plan = ctypes.c_void_p()
@@ -165,10 +175,11 @@ class Plan:
         if getattr(self, "_plan", None):
             library().hgemm_plan_destroy(self._plan)
 
-    def run(self, a, b, d, *, c=None, bias=None, alpha=1.0, beta=0.0, workspace=None, workspace_bytes=0, stream=0):
+    def run(self, a, b, d, *, c=None, bias=None, aux=None, alpha=1.0, beta=0.0, workspace=None, workspace_bytes=0,
+            stream=0):
         """Enqueues the GEMM and returns. All operands are addresses on the GPU, stream is a cudaStream_t's."""
         operands = Operands(ctypes.sizeof(Operands), a, b, d, c, bias, alpha, beta, workspace,
-                            _size("workspace_bytes", workspace_bytes))
+                            _size("workspace_bytes", workspace_bytes), aux)
         _check(library().hgemm_plan_run(self._plan, ctypes.byref(operands), stream))
 
     @property
@@ -300,29 +311,34 @@ def _plan(_device, arguments):
     return Plan(**{name: dict(value) if isinstance(value, tuple) else value for name, value in arguments})
 
 
-def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", config="",
+def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", gated=False, aux=None, config="",
             workspace_limit_bytes=0):
     """The plan that gemm() runs for such arrays, on the current device, which must be theirs. Made once and kept."""
     _index_of("bias_kind", bias_kind, BIASES)
     arrays = {"a": as_array(a), "b": as_array(b), "d": as_array(d)}
-    if c is not None:
-        arrays["c"] = as_array(c)
+    for name, array in (("c", c), ("aux", aux)):
+        if array is not None:
+            arrays[name] = as_array(array)
     for name, array in arrays.items():
         if len(array.shape) not in (2, 3):
             raise ValueError(f"{name} has {len(array.shape)} dimensions; 2, or 3 with a batch's first, are allowed")
     *batch, m, n = arrays["d"].shape
+    if gated:
+        n *= 2
     k = arrays["a"].shape[-1]
     batch_count = batch[0] if batch else 1
-    for name, rows, cols in (("a", m, k), ("b", k, n), ("c", m, n)):
+    for name, rows, cols in (("a", m, k), ("b", k, n), ("c", m, n), ("aux", m, n)):
         array = arrays.get(name)
         if array and (array.shape[-2:] != (rows, cols) or array.shape[:-2] not in ((), (1,), (batch_count,))):
             raise ValueError(f"{name} has shape {array.shape}, which does not fit d's {arrays['d'].shape}")
-    if arrays["a"].data_type != arrays["b"].data_type or "c" in arrays and arrays["c"].data_type != arrays["d"].data_type:
-        raise TypeError("a and b must have one type, and c and d")
+    if arrays["a"].data_type != arrays["b"].data_type:
+        raise TypeError("a and b must have one type")
+    if any(arrays[name].data_type != arrays["d"].data_type for name in ("c", "aux") if name in arrays):
+        raise TypeError("c, aux and d must have one type")
     arguments = {
         "m": m, "n": n, "k": k, "batch_count": batch_count, "input_type": arrays["a"].data_type,
         "output_type": arrays["d"].data_type, "activation": activation, "config": config,
-        "workspace_limit_bytes": workspace_limit_bytes,
+        "workspace_limit_bytes": workspace_limit_bytes, "gated": gated,
     }
     arguments.update((name, tuple(_layout(name, array, batch_count).items())) for name, array in arrays.items())
     if bias is not None:
@@ -334,9 +350,36 @@ def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="n
     return _plan(arrays["d"].device, tuple(arguments.items()))
 
 
-def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", alpha=1.0, beta=0.0, workspace=None,
-         config="", stream=0):
+def interleave_gate_and_up(gate, up, b, *, stream=0):
+    """Makes the b of a gated gemm() of its two weights: enqueues a copy on `stream` and returns b.
+
+    Arrays: [K, N / 2] twice and [K, N], all of fp16 or bf16, gate and up with the same strides. ValueError, TypeError:
+    arrays that do not fit each other; GemmError: what the library refuses.
+    """
+    arrays = {"gate": as_array(gate), "up": as_array(up), "b": as_array(b)}
+    of_gate, of_up, of_b = arrays.values()
+    if of_gate.shape != of_up.shape or of_gate.strides != of_up.strides:
+        raise ValueError("gate and up must have one shape and the same strides")
+    if len(of_b.shape) != 2 or (of_b.shape[0], of_b.shape[1]) != (of_gate.shape[0], 2 * of_gate.shape[-1]):
+        raise ValueError(f"b has shape {of_b.shape}, which does not fit gate's {of_gate.shape}")
+    if len({array.data_type for array in arrays.values()}) != 1:
+        raise TypeError("gate, up and b must have one type")
+    k, n = of_b.shape
+    layouts = {name: _matrix_layout(**_layout(name, array, 1)) for name, array in arrays.items()}
+    packed = _matrix_layout()
+    descriptor = Descriptor(ctypes.sizeof(Descriptor), 1, n, k, 1, _index_of("type", of_b.data_type, DATA_TYPES), 0, packed,
+                            layouts["b"], packed, packed, 0, 0, 0, 0, True, False, packed)
+    _check(library().hgemm_interleave_gate_and_up(ctypes.byref(descriptor), of_gate.address, of_up.address,
+                                                  ctypes.byref(layouts["gate"]), of_b.address, stream))
+    return b
+
+
+def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", gated=False, aux=None, alpha=1.0,
+         beta=0.0, workspace=None, config="", stream=0):
     """Enqueues d = activation(alpha * a @ b + beta * c + bias) on `stream`, the number of a cudaStream_t, and returns.
+
+    gated: d has half of b's columns, which are 8 of the gate and 8 of up in turn, and is activation(gate) * up;
+    interleave_gate_and_up() makes such a b. aux: an array of b's columns for what the activation is applied to.
 
     Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix
     for all. Rows or columns are contiguous, with any pitch. workspace: an array of any of the types, for a small d with a
@@ -347,9 +390,9 @@ def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none
     if workspace is not None:
         array = as_array(workspace)
         scratch = {"workspace": array.address, "workspace_bytes": array.size_bytes}
-    plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, config=config,
+    plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, gated=gated, aux=aux, config=config,
                    workspace_limit_bytes=scratch.get("workspace_bytes", 0))
     operands = {name: None if array is None else as_array(array).address
-                for name, array in (("a", a), ("b", b), ("d", d), ("c", c), ("bias", bias))}
+                for name, array in (("a", a), ("b", b), ("d", d), ("c", c), ("bias", bias), ("aux", aux))}
     plan.run(**operands, **scratch, alpha=alpha, beta=beta, stream=stream)
     return d

@@ -14,7 +14,7 @@
 /// Every function takes null pointers, may be called by several threads at a time, and while streams capture. What a plan
 /// promises of programmatic dependent launch, captures and CUDA contexts stands in gemm.hpp, too. Structs grow at their
 /// end from one version to the next: struct_bytes, which the initialisers set, says which one the caller
-/// knows.
+/// knows, and what that one lacks is as the initialisers have it.
 #pragma once
 
 // NOLINTBEGIN(modernize-*): C
@@ -86,6 +86,9 @@ typedef struct hgemm_descriptor {
   hgemm_data_type_t bias_type;
   int64_t bias_batch_stride;
   hgemm_activation_t activation;
+  int32_t gated;    ///< 0 or 1
+  int32_t has_aux;  ///< 0 or 1
+  hgemm_matrix_layout_t aux;
 } hgemm_descriptor_t;
 
 /// hopper_gemm::GemmOptions.
@@ -108,6 +111,7 @@ typedef struct hgemm_operands {
   float beta;
   void* workspace;
   size_t workspace_bytes;
+  void* aux;
 } hgemm_operands_t;
 
 #define HGEMM_MATRIX_LAYOUT_INIT \
@@ -118,7 +122,7 @@ typedef struct hgemm_operands {
   {                                                                                                    \
     sizeof(hgemm_descriptor_t), 0, 0, 0, 1, HGEMM_BF16, HGEMM_BF16, HGEMM_MATRIX_LAYOUT_INIT,          \
         HGEMM_MATRIX_LAYOUT_INIT, HGEMM_MATRIX_LAYOUT_INIT, HGEMM_MATRIX_LAYOUT_INIT, HGEMM_BIAS_NONE, \
-        HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE                                                           \
+        HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE, 0, 0, HGEMM_MATRIX_LAYOUT_INIT                           \
   }
 
 /// The configuration that the library chooses, programmatic dependent launch where it helps, without a workspace.
@@ -127,7 +131,7 @@ typedef struct hgemm_operands {
 
 /// Null, with alpha 1 and beta 0.
 #define HGEMM_OPERANDS_INIT \
-  { sizeof(hgemm_operands_t), NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, 0 }
+  { sizeof(hgemm_operands_t), NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, 0, NULL }
 
 /// hopper_gemm::GemmPlan.
 typedef struct hgemm_plan hgemm_plan_t;
@@ -157,6 +161,11 @@ HG_API size_t hgemm_plan_explain(const hgemm_plan_t* plan, char* buffer, size_t 
 /// A plan, run once. For a problem that comes again, keep the plan: making one costs more than running.
 HG_API hgemm_status_t hgemm_gemm(const hgemm_descriptor_t* descriptor, const hgemm_operands_t* operands,
                                  cudaStream_t stream, const hgemm_options_t* options);
+
+/// As interleave_gate_and_up().
+HG_API hgemm_status_t hgemm_interleave_gate_and_up(const hgemm_descriptor_t* descriptor, const void* gate,
+                                                   const void* up, const hgemm_matrix_layout_t* halves,
+                                                   void* b, cudaStream_t stream);
 
 /// "HGEMM_INVALID_ARGUMENT" and so on; of any other number "unknown status". Never null.
 HG_API const char* hgemm_status_string(hgemm_status_t status);

@@ -2,6 +2,8 @@
 ///
 ///   D = activation(alpha · op(A) · op(B) + beta · C + bias), accumulated in fp32, for each of batch_count problems.
 ///
+/// It may store the activation's argument beside D, and D may be gated: activation(gate) · up.
+///
 /// Describe the problem, make a plan of it, run the plan as often as you like. Errors are statuses, want of memory too:
 ///
 ///   hopper_gemm::GemmDescriptor gemm;
@@ -56,11 +58,11 @@ struct MatrixLayout {
 /// A problem, without its operands.
 struct GemmDescriptor {
   std::int64_t m = 0;            ///< rows of op(A), C and D: 0 to 2^31 - 257
-  std::int64_t n = 0;            ///< columns of op(B), C and D: the same
+  std::int64_t n = 0;            ///< columns of op(B), C and D: the same. Of a gated GEMM D has half as many
   std::int64_t k = 0;            ///< columns of op(A), rows of op(B): the same; with 0 the product is 0
   std::int64_t batch_count = 1;  ///< 0 to 2^31 - 1
   DataType input_type = DataType::BFloat16;   ///< of A and B: bf16 or fp16
-  DataType output_type = DataType::BFloat16;  ///< of C and D
+  DataType output_type = DataType::BFloat16;  ///< of C, D and aux
   MatrixLayout a;
   MatrixLayout b;
   MatrixLayout c;  ///< order as D's, or no run may have a beta other than 0
@@ -69,6 +71,14 @@ struct GemmDescriptor {
   DataType bias_type = DataType::BFloat16;  ///< any
   std::int64_t bias_batch_stride = 0;       ///< elements, or kPacked; 0: all batches share one
   Activation activation = Activation::None;
+  /// D[M, N / 2] = activation(gate) · up, as SwiGLU and its kin have it (Shazeer, "GLU Variants Improve Transformer",
+  /// arXiv:2002.05202). Of the N columns of op(B), and of the bias, 8 belong to the gate and the next 8 to up, in turns:
+  /// interleave_gate_and_up() makes such a B. n is a multiple of 16, D is row-major, and no run has a beta other than 0.
+  bool gated = false;
+  /// Runs store aux[M, N] too: what the activation is applied to, of a gated GEMM gate and up as they lie in op(B). A
+  /// backward pass needs it.
+  bool has_aux = false;
+  MatrixLayout aux;  ///< order as D's. No two batches may have an element in common
 };
 
 /// How a plan is to be made.
@@ -100,7 +110,7 @@ struct GemmOptions {
 
 /// The operands of one run: device pointers, aligned as the descriptor promises, the bias to its elements.
 ///
-/// D and the workspace overlap neither each other nor what is read. D may be C itself, with the same leading
+/// D, aux and the workspace overlap neither each other nor what is read. D may be C itself, with the same leading
 /// dimension and batch stride. Two operands overlap where the ranges from their first byte to their last do,
 /// unless their lines are equally many bytes apart and lie side by side, as those of column slices of one
 /// matrix: so may D and A.
@@ -110,6 +120,7 @@ struct GemmOperands {
   void* d = nullptr;
   const void* c = nullptr;     ///< not read, and may be null, where beta is 0
   const void* bias = nullptr;  ///< null where there is none
+  void* aux = nullptr;         ///< the same
   float alpha = 1;
   float beta = 0;
   /// GemmPlan::workspace_bytes() of them or more, 16-byte aligned, of no other run's at the time.
@@ -177,6 +188,16 @@ class HG_API GemmPlan {
  private:
   std::shared_ptr<const library::Plan> plan_;
 };
+
+/// Makes the B of a gated GEMM of its two weights: enqueues a copy on `stream` and returns without waiting.
+///
+/// gemm: of the GEMM, all of whose batches are written. gate, up: device pointers to op(B) of k rows and n / 2 columns
+/// each, aligned to their elements; `halves` says how both lie in memory. b: as gemm.b lies; it overlaps neither.
+///
+/// InvalidArgument: names what is wrong with gemm or halves, or the pointer that is null or misaligned. CudaError: CUDA
+/// refused the launch.
+HG_API Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, const void* up,
+                                     const MatrixLayout& halves, void* b, cudaStream_t stream);
 
 /// A plan of `descriptor`, run once. For a problem that comes again, keep the plan: making one costs more than running.
 HG_API Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,

@@ -15,11 +15,18 @@ enum class Activation { None, Relu, Gelu, GeluTanh, Silu };
 /// Which vector is added to the product: one element for every row of D, or for every column.
 enum class Bias { None, PerRow, PerColumn };
 
-/// What a kernel does with the sum of products of one element of D before it rounds it:
-/// D = activation(alpha · sum + beta · C + bias), all in fp32. Plain data: kernels take it by value.
+/// Columns of a gated product that belong to the gate, and then as many that are multiplied by it.
+inline constexpr int kGateColumns = 8;
+
+/// What a kernel does with sums of products before it rounds them, all in fp32. Plain data: kernels take it by value.
 ///
-/// C and D are row-major [M, N] matrices, one after the other at their batch strides (0: all the same one). Strides and
-/// leading dimensions are in elements. C is not read where beta is 0; it may be D.
+///   value = alpha · sum + beta · C + bias, [M, N]
+///   aux = value, where there is one
+///   D = activation(value), or where it is gated, [M, N / 2]: activation(gate) · up, of groups of 8 columns of
+///       values, which are gate and up in turn
+///
+/// C, D and aux are row-major matrices, one after the other at their batch strides (0: all the same one). Strides and
+/// leading dimensions are in elements. C is not read where beta is 0; it may be D, which a gated one may not.
 struct GemmEpilogue {
   void* d = nullptr;
   int64_t ldd = 0;
@@ -29,10 +36,15 @@ struct GemmEpilogue {
   int64_t c_batch_stride = 0;
   const void* bias = nullptr;  ///< M or N elements of bias_type
   int64_t bias_batch_stride = 0;
-  DataType output_type = DataType::BFloat16;  ///< of C and D
+  void* aux = nullptr;
+  int64_t ldaux = 0;
+  int64_t aux_batch_stride = 0;
+  DataType output_type = DataType::BFloat16;  ///< of C, D and aux
   DataType bias_type = DataType::BFloat16;
   Bias bias_kind = Bias::None;
   Activation activation = Activation::None;
+  bool is_gated = false;
+  bool has_aux = false;  ///< known before its address is
   float alpha = 1;
   float beta = 0;
 };

@@ -38,7 +38,7 @@ hgemm_matrix_layout_t to_c(const MatrixLayout& layout) {
 }
 
 hgemm_descriptor_t to_c(const GemmDescriptor& gemm) {
-  return {.struct_bytes = sizeof(hgemm_descriptor_t),
+  return {.struct_bytes = 0,
           .m = gemm.m,
           .n = gemm.n,
           .k = gemm.k,
@@ -52,11 +52,14 @@ hgemm_descriptor_t to_c(const GemmDescriptor& gemm) {
           .bias = static_cast<hgemm_bias_t>(gemm.bias),
           .bias_type = static_cast<hgemm_data_type_t>(gemm.bias_type),
           .bias_batch_stride = gemm.bias_batch_stride,
-          .activation = static_cast<hgemm_activation_t>(gemm.activation)};
+          .activation = static_cast<hgemm_activation_t>(gemm.activation),
+          .gated = gemm.gated ? 1 : 0,
+          .has_aux = gemm.has_aux ? 1 : 0,
+          .aux = to_c(gemm.aux)};
 }
 
 hgemm_operands_t operands_of(const GemmArgs& args) {
-  return {.struct_bytes = sizeof(hgemm_operands_t),
+  return {.struct_bytes = 0,
           .a = args.a,
           .b = args.b,
           .d = args.d,
@@ -65,7 +68,8 @@ hgemm_operands_t operands_of(const GemmArgs& args) {
           .alpha = args.alpha,
           .beta = args.beta,
           .workspace = args.workspace,
-          .workspace_bytes = args.workspace_bytes};
+          .workspace_bytes = args.workspace_bytes,
+          .aux = nullptr};
 }
 
 }  // namespace
@@ -144,10 +148,18 @@ Status OtherLibrary::find_functions(const std::string& path, Api* api) {
 Status OtherLibrary::check_structs() {
   const hgemm_descriptor_t nothing = HGEMM_DESCRIPTOR_INIT;
   const hgemm_operands_t operands = HGEMM_OPERANDS_INIT;
-  HG_RETURN_IF_ERROR(make_plan(nothing, 0));
-  const Status status = run_plan(operands, nullptr);
-  api_.plan_destroy(std::exchange(kept_.plan, nullptr));
-  return status;
+  const auto check = [&]() -> Status {
+    HG_RETURN_IF_ERROR(make_plan(nothing, 0));
+    const Status status = run_plan(operands, nullptr);
+    api_.plan_destroy(std::exchange(kept_.plan, nullptr));
+    return status;
+  };
+  const Status status = check();
+  if (status.code() != StatusCode::InvalidArgument) return status;
+  // A library of before the gate has structs that end where it begins, and takes no others.
+  struct_bytes_ = {.descriptor = offsetof(hgemm_descriptor_t, gated),
+                   .operands = offsetof(hgemm_operands_t, aux)};
+  return check().ok() ? Status{} : status;
 }
 
 Status OtherLibrary::find_plan(const GemmArgs& args) {
@@ -156,6 +168,9 @@ Status OtherLibrary::find_plan(const GemmArgs& args) {
   const bool is_it = kept_.plan != nullptr && kept_.workspace_limit_bytes == args.workspace_bytes &&
                      is_same_problem(kept_.descriptor, descriptor);
   if (is_it) return {};
+  if (descriptor.gated && struct_bytes_.descriptor < sizeof(hgemm_descriptor_t)) {
+    return unsupported("it is of a version that has no gated GEMM");
+  }
   const Status made = make_plan(to_c(descriptor), args.workspace_bytes);
   // A GEMM, as check_gemm() has found, but none for this library.
   if (made.code() == StatusCode::InvalidArgument) return unsupported(made.message());
@@ -165,14 +180,16 @@ Status OtherLibrary::find_plan(const GemmArgs& args) {
   return {};
 }
 
-Status OtherLibrary::make_plan(const hgemm_descriptor_t& descriptor, std::size_t workspace_limit_bytes) {
+Status OtherLibrary::make_plan(hgemm_descriptor_t descriptor, std::size_t workspace_limit_bytes) {
+  descriptor.struct_bytes = struct_bytes_.descriptor;
   hgemm_options_t options = HGEMM_OPTIONS_INIT;
   options.workspace_limit_bytes = workspace_limit_bytes;
   api_.plan_destroy(std::exchange(kept_.plan, nullptr));
   return to_status(api_.plan_create(&kept_.plan, &descriptor, &options));
 }
 
-Status OtherLibrary::run_plan(const hgemm_operands_t& operands, cudaStream_t stream) {
+Status OtherLibrary::run_plan(hgemm_operands_t operands, cudaStream_t stream) {
+  operands.struct_bytes = struct_bytes_.operands;
   return to_status(api_.plan_run(kept_.plan, &operands, stream));
 }
 

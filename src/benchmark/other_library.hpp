@@ -52,19 +52,26 @@ class OtherLibrary {
     std::size_t workspace_limit_bytes = 0;
   };
 
+  /// Of the structs as the library knows them.
+  struct StructBytes {
+    std::size_t descriptor;
+    std::size_t operands;
+  };
+
   OtherLibrary(std::string path, const Api& api) : path_(std::move(path)), api_(api) {}
 
   static Status find_functions(const std::string& path, Api* api);
   /// Ok if it plans and runs a GEMM without elements.
   Status check_structs();
   Status find_plan(const GemmArgs& args);
-  Status make_plan(const hgemm_descriptor_t& descriptor, std::size_t workspace_limit_bytes);
-  Status run_plan(const hgemm_operands_t& operands, cudaStream_t stream);
+  Status make_plan(hgemm_descriptor_t descriptor, std::size_t workspace_limit_bytes);
+  Status run_plan(hgemm_operands_t operands, cudaStream_t stream);
   Status to_status(hgemm_status_t status) const;
 
   std::string path_;
   Api api_;
   KeptPlan kept_;
+  StructBytes struct_bytes_ = {sizeof(hgemm_descriptor_t), sizeof(hgemm_operands_t)};
 };
 
 }  // namespace hopper_gemm

@@ -73,14 +73,14 @@ __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloa
 }
 
 /// Rounds a fragment of kColumns columns, a multiple of 16, of a warp's 16 rows of the accumulator to T, of 16 bits,
-/// and stores it to shared memory, [16, 64] with the 128-byte swizzle, from column first_column on, by
+/// and stores it to shared memory, 16 rows of kRowBytes with the swizzle of that span, from column first_column on, by
 /// stmatrix: no bank conflicts. fragment: the kColumns / 2 accumulator registers of the first of these
 /// columns on. staging: 1024-byte aligned. Threads: the whole warp, converged.
-template <typename T, int kColumns>
+template <typename T, int kColumns, int kRowBytes = 128>
 __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, ptx::SmemAddr staging,
                                                         int first_column, int lane) {
-  static_assert(sizeof(T) == 2 && kColumns % 16 == 0 && kColumns <= 64, "the swizzle spans 128 bytes");
-  constexpr int kRowBytes = 128;
+  static_assert(sizeof(T) == 2 && kColumns % 16 == 0 && kColumns * 2 <= kRowBytes);
+  static_assert(kRowBytes == 64 || kRowBytes == 128);
   // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
   // columns, 2 and 3 those of the next eight.
   const int row = lane % 16;
@@ -95,7 +95,7 @@ __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, p
     const cuda::std::uint32_t matrices[4] = {
         pack(fragment[i], fragment[i + 1]), pack(fragment[i + 2], fragment[i + 3]),
         pack(fragment[i + 4], fragment[i + 5]), pack(fragment[i + 6], fragment[i + 7])};
-    const int swizzled_chunk = (i / 4 + first_chunk) ^ (row % 8);
+    const int swizzled_chunk = (i / 4 + first_chunk) ^ (row * kRowBytes / 128 % (kRowBytes / 16));
     ptx::stmatrix(first + static_cast<cuda::std::uint32_t>(swizzled_chunk * 16), matrices);
   }
 }

@@ -290,29 +290,85 @@ __device__ __forceinline__ void scale_and_add(float (&values)[kGroups * 4], cons
   }
 }
 
+/// A matrix that an epilogue writes.
+struct EpilogueOutput {
+  void* data;
+  cuda::std::int64_t leading_dimension;
+  cuda::std::int64_t batch_stride;
+  DataType type;
+};
+
+__device__ __forceinline__ EpilogueOutput d_of(const GemmEpilogue& epilogue) {
+  return {epilogue.d, epilogue.ldd, epilogue.d_batch_stride, epilogue.output_type};
+}
+
+__device__ __forceinline__ EpilogueOutput aux_of(const GemmEpilogue& epilogue) {
+  return {epilogue.aux, epilogue.ldaux, epilogue.aux_batch_stride, epilogue.output_type};
+}
+
 template <typename T, int kGroups>
 __device__ __forceinline__ void store_fragment_as(const float (&values)[kGroups * 4],
-                                                  const GemmEpilogue& epilogue, FragmentPosition position,
+                                                  const EpilogueOutput& output, FragmentPosition position,
                                                   GemmShape shape) {
   using Pair = typename PairOf<T>::Type;
   for_each_pair<kGroups>(
-      static_cast<T*>(epilogue.d), epilogue.ldd, epilogue.d_batch_stride, position, shape,
+      static_cast<T*>(output.data), output.leading_dimension, output.batch_stride, position, shape,
       [&](int i, T* pair) { *reinterpret_cast<Pair*>(pair) = round_pair<T>(values[i], values[i + 1]); },
       [&](int i, T* element) { *element = round_pair<T>(values[i], 0).x; });
 }
 
-/// Rounds a fragment to D's type and stores it, two elements at a time where D's alignment allows it. Elements outside
-/// of [shape.m, shape.n] are not written. Threads: any, each its own elements.
+/// Rounds a fragment to the output's type and stores it, two elements at a time where the output's alignment allows it.
+/// Elements outside of [shape.m, shape.n] are not written. Threads: any, each its own elements.
 template <int kGroups>
 __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4],
-                                               const GemmEpilogue& epilogue, FragmentPosition position,
+                                               const EpilogueOutput& output, FragmentPosition position,
                                                GemmShape shape) {
-  switch (epilogue.output_type) {
+  switch (output.type) {
     case DataType::BFloat16:
-      store_fragment_as<__nv_bfloat16, kGroups>(values, epilogue, position, shape);
+      store_fragment_as<__nv_bfloat16, kGroups>(values, output, position, shape);
       break;
-    case DataType::Float16: store_fragment_as<__half, kGroups>(values, epilogue, position, shape); break;
-    case DataType::Float32: store_fragment_as<float, kGroups>(values, epilogue, position, shape); break;
+    case DataType::Float16: store_fragment_as<__half, kGroups>(values, output, position, shape); break;
+    case DataType::Float32: store_fragment_as<float, kGroups>(values, output, position, shape); break;
+  }
+}
+
+/// The column of a gated D that gate and up of a column of the product make.
+__device__ __forceinline__ int gated_column(int column) {
+  return column / (2 * kGateColumns) * kGateColumns + column % kGateColumns;
+}
+
+/// Takes the gates or the ups of a fragment that begins with a gate, whose groups of 8 columns are gate and up in turn.
+template <int kCount>
+__device__ __forceinline__ void take_groups(float (&taken)[kCount / 2], const float (&values)[kCount],
+                                            int first_group) {
+#pragma unroll
+  for (int i = 0; i < kCount / 2; ++i) taken[i] = values[i / 4 * 8 + first_group * 4 + i % 4];
+}
+
+/// The end of an epilogue, of what scale_and_add() makes: stores it as the auxiliary output, applies the activation and the
+/// gate, and stores D. position: of the lane in the product, of a gated one in a fragment of whole pairs of groups,
+/// gate and up. shape: of the product. Threads: any, each its own elements.
+template <int kGroups>
+__device__ __forceinline__ void activate_and_store(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
+                                                   FragmentPosition position, GemmShape shape) {
+  if (epilogue.has_aux) store_fragment<kGroups>(values, aux_of(epilogue), position, shape);
+  if (!epilogue.is_gated) {
+    activate(values, epilogue.activation);
+    store_fragment<kGroups>(values, d_of(epilogue), position, shape);
+    return;
+  }
+  // A single group is no part of a gated product.
+  if constexpr (kGroups % 2 == 0) {
+    float gated[kGroups * 2];
+    float up[kGroups * 2];
+    take_groups(gated, values, 0);
+    take_groups(up, values, 1);
+    activate(gated, epilogue.activation);
+#pragma unroll
+    for (int i = 0; i < kGroups * 2; ++i) gated[i] *= up[i];
+    store_fragment<kGroups / 2>(gated, d_of(epilogue),
+                                {position.batch, position.row, gated_column(position.column)},
+                                {shape.m, shape.n / 2, shape.k});
   }
 }
 

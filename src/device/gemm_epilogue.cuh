@@ -5,12 +5,13 @@
 #include "common/gemm_shape.hpp"
 #include "device/activation.cuh"
 #include "device/device_common.cuh"
+#include "device/fragment_epilogue.cuh"
 #include "device/mma_epilogue.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
 namespace hopper_gemm {
 
-/// The epilogue of one batch: its d, c and bias are that batch's.
+/// The epilogue of one batch: its d, aux, c and bias are that batch's.
 __device__ __forceinline__ GemmEpilogue epilogue_of_batch(const GemmEpilogue& epilogue,
                                                           cuda::std::int64_t batch) {
   const auto offset = [batch](cuda::std::int64_t stride, DataType type) {
@@ -18,6 +19,7 @@ __device__ __forceinline__ GemmEpilogue epilogue_of_batch(const GemmEpilogue& ep
   };
   GemmEpilogue result = epilogue;
   result.d = static_cast<char*>(epilogue.d) + offset(epilogue.d_batch_stride, epilogue.output_type);
+  result.aux = static_cast<char*>(epilogue.aux) + offset(epilogue.aux_batch_stride, epilogue.output_type);
   result.c = static_cast<const char*>(epilogue.c) + offset(epilogue.c_batch_stride, epilogue.output_type);
   result.bias =
       static_cast<const char*>(epilogue.bias) + offset(epilogue.bias_batch_stride, epilogue.bias_type);
@@ -39,34 +41,33 @@ __device__ __forceinline__ void add_bias(float (&values)[kChunkElems], const Gem
   for (int i = 0; i < kChunkElems; ++i) values[i] += of_row;
 }
 
-/// Rounds the first `valid` elements of a chunk and stores them to D at row, column.
-template <typename T>
-__device__ __forceinline__ void store_d(const float (&values)[kChunkElems], const GemmEpilogue& epilogue,
-                                        int row, int column, int valid) {
-  store_chunk(values, static_cast<T*>(epilogue.d) + row * epilogue.ldd + column, valid,
-              has_aligned_chunks<T>(epilogue.d, epilogue.ldd));
+/// The same with the bias that there is, if any.
+__device__ __forceinline__ void add_bias(float (&values)[kChunkElems], const GemmEpilogue& epilogue, int row,
+                                         int column, int valid) {
+  if (epilogue.bias_kind == Bias::None) return;
+  switch (epilogue.bias_type) {
+    case DataType::BFloat16: add_bias<__nv_bfloat16>(values, epilogue, row, column, valid); break;
+    case DataType::Float16: add_bias<__half>(values, epilogue, row, column, valid); break;
+    case DataType::Float32: add_bias<float>(values, epilogue, row, column, valid); break;
+  }
 }
 
-/// The end of the epilogue, for a chunk of alpha * sum + beta * C: adds the bias, applies the activation, and
-/// stores. It overwrites the values. D may have any alignment and leading dimension; vectors of 16 bytes are
-/// used where these allow.
-///
-/// epilogue: of the chunk's batch. row: inside of D. column: a multiple of kChunkElems. valid: elements of
-/// the chunk that are inside of D, at least 1. Threads: any.
-__device__ __forceinline__ void finish_chunk(float (&values)[kChunkElems], const GemmEpilogue& epilogue,
-                                             int row, int column, int valid) {
-  if (epilogue.bias_kind != Bias::None) {
-    switch (epilogue.bias_type) {
-      case DataType::BFloat16: add_bias<__nv_bfloat16>(values, epilogue, row, column, valid); break;
-      case DataType::Float16: add_bias<__half>(values, epilogue, row, column, valid); break;
-      case DataType::Float32: add_bias<float>(values, epilogue, row, column, valid); break;
-    }
-  }
-  activate(values, epilogue.activation);
-  switch (epilogue.output_type) {
-    case DataType::BFloat16: store_d<__nv_bfloat16>(values, epilogue, row, column, valid); break;
-    case DataType::Float16: store_d<__half>(values, epilogue, row, column, valid); break;
-    case DataType::Float32: store_d<float>(values, epilogue, row, column, valid); break;
+/// Rounds the first `valid` elements of a chunk and stores them at row, column. The output may have any alignment and
+/// leading dimension; vectors of 16 bytes are used where these allow.
+template <typename T>
+__device__ __forceinline__ void store_chunk_as(const float (&values)[kChunkElems],
+                                               const EpilogueOutput& output, int row, int column, int valid) {
+  store_chunk(values, static_cast<T*>(output.data) + row * output.leading_dimension + column, valid,
+              has_aligned_chunks<T>(output.data, output.leading_dimension));
+}
+
+/// The same for the output's type.
+__device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], const EpilogueOutput& output,
+                                            int row, int column, int valid) {
+  switch (output.type) {
+    case DataType::BFloat16: store_chunk_as<__nv_bfloat16>(values, output, row, column, valid); break;
+    case DataType::Float16: store_chunk_as<__half>(values, output, row, column, valid); break;
+    case DataType::Float32: store_chunk_as<float>(values, output, row, column, valid); break;
   }
 }
 
@@ -85,8 +86,9 @@ class StagedChunks {
   /// Where the lane's chunks start in their rows.
   __device__ __forceinline__ int column() const { return lane_ % kLanesPerRow * kChunkElems; }
 
-  __device__ __forceinline__ void load(float (&values)[kChunkElems], int row) const {
-    load_staged_chunk(values, chunk(row), lane_);
+  /// next: 1 for the chunk beside the lane's.
+  __device__ __forceinline__ void load(float (&values)[kChunkElems], int row, int next = 0) const {
+    load_staged_chunk(values, chunk(row) + next * kChunkElems, lane_);
   }
   __device__ __forceinline__ void store(const float (&values)[kChunkElems], int row) const {
     store_staged_chunk(values, chunk(row), lane_);
@@ -163,11 +165,29 @@ __device__ __forceinline__ void store_epilogue_accumulators(const float (&accum)
   if (column >= shape.n) return;
 #pragma unroll 1
   for (int row = staged.first_row(); row < Staged::kRows && m0 + row < shape.m; row += Staged::kRowsPerPass) {
-    float values[kChunkElems];
-    staged.load(values, row);
+    const auto load_chunk_of = [&](float(&values)[kChunkElems], int chunk) {
+      const int chunk_column = column + chunk * kChunkElems;
+      staged.load(values, row, chunk);
 #pragma unroll
-    for (int i = 0; i < kChunkElems; ++i) values[i] *= scale;
-    finish_chunk(values, epilogue, m0 + row, column, shape.n - column);
+      for (float& value : values) value *= scale;
+      add_bias(values, epilogue, m0 + row, chunk_column, shape.n - chunk_column);
+    };
+    float values[kChunkElems];
+    load_chunk_of(values, 0);
+    if (epilogue.has_aux) store_chunk(values, aux_of(epilogue), m0 + row, column, shape.n - column);
+    if (!epilogue.is_gated) {
+      activate(values, epilogue.activation);
+      store_chunk(values, d_of(epilogue), m0 + row, column, shape.n - column);
+      continue;
+    }
+    static_assert(kGateColumns == kChunkElems);
+    if (column / kGateColumns % 2 != 0) continue;
+    float up[kChunkElems];
+    load_chunk_of(up, 1);
+    activate(values, epilogue.activation);
+#pragma unroll
+    for (int i = 0; i < kChunkElems; ++i) values[i] *= up[i];
+    store_chunk(values, d_of(epilogue), m0 + row, gated_column(column), kChunkElems);
   }
 }
 

@@ -18,9 +18,9 @@ enum class Schedule {
 
 /// What a kernel computes besides alpha · A·B.
 enum class Epilogues {
-  AlphaOnly,  ///< alpha · A·B alone is compiled
-  WithoutC,   ///< and kernels that add a bias, apply an activation and have any output type
-  All  ///< and kernels that add a C, too; with a mixed tile N, one of 16-bit elements that TMA can load
+  AlphaOnly,        ///< alpha · A·B alone is compiled
+  WithoutMatrices,  ///< and kernels that add a bias, apply an activation and a gate, and have any output type
+  All  ///< these also add a C, with a mixed tile N one of 16-bit elements that TMA can load, and store an aux
 };
 
 /// Which layouts of the operands a kernel is compiled for. Where B is MN-major its columns come in whole swizzle atoms.

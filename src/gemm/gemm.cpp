@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -11,6 +12,7 @@
 #include "gemm/host/backend.hpp"
 #include "gemm/host/checked_gemm.hpp"
 #include "gemm/host/device.hpp"
+#include "gemm/host/interleave.hpp"
 #include "gemm/plan.hpp"
 
 namespace hopper_gemm {
@@ -75,6 +77,35 @@ const std::string& GemmPlan::config() const {
 }
 
 std::string GemmPlan::explain() const { return plan_ == nullptr ? "a plan of nothing\n" : plan_->explain(); }
+
+Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, const void* up,
+                              const MatrixLayout& halves, void* b, cudaStream_t stream) {
+  return without_bad_alloc([&]() -> Status {
+    if (!gemm.gated) return invalid_argument("gemm.gated is false, so that its B has no gate");
+    library::CheckedGemm checked;
+    HG_RETURN_IF_ERROR(library::CheckedGemm::create(gemm, {}, &checked));
+    GemmDescriptor of_half = gemm;
+    of_half.gated = false;
+    of_half.n = gemm.n / 2;
+    of_half.b = halves;
+    library::CheckedGemm checked_half;
+    const Status status = library::CheckedGemm::create(of_half, {}, &checked_half);
+    if (!status.ok()) return {status.code(), "of halves: " + status.message()};
+    struct Matrix {
+      const char* name;
+      const void* address;
+    };
+    for (const Matrix& matrix : {Matrix{"gate", gate}, Matrix{"up", up}, Matrix{"b", b}}) {
+      if (matrix.address == nullptr) return invalid_argument(std::string(matrix.name) + " is null");
+      if (std::bit_cast<std::uintptr_t>(matrix.address) % sizeof(std::uint16_t) != 0) {
+        return invalid_argument(std::string(matrix.name) + " is not aligned to its elements");
+      }
+    }
+    const library::KernelArgs& args = checked.problem().args;
+    if (args.shape.n == 0 || args.shape.k == 0 || args.batch_count == 0) return {};
+    return library::launch_interleave(args, checked_half.problem().args.b, gate, up, b, stream);
+  });
+}
 
 Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,
             const GemmOptions& options) {

@@ -77,11 +77,16 @@ hgemm_status_t guarded(Function function) noexcept {
   }
 }
 
-// Null, or of a version of the library that this one does not know.
+/// Reads a struct of the caller's, which may be of a version of the library that had fewer fields: of first_bytes.
+/// read: by its initialiser. InvalidArgument: null, or of a version that this one does not know.
 template <typename Struct>
-Status check_struct(const char* name, const char* type, const Struct* value) {
+Status read_struct(const char* name, const char* type, const Struct* value, std::size_t first_bytes,
+                   Struct* read) {
   if (value == nullptr) return invalid_argument(std::string(name) + " is null");
-  if (value->struct_bytes == sizeof(Struct)) return {};
+  if (value->struct_bytes == sizeof(Struct) || value->struct_bytes == first_bytes) {
+    std::memcpy(read, value, value->struct_bytes);
+    return {};
+  }
   return invalid_argument(
       std::string(name) + "->struct_bytes is " + std::to_string(value->struct_bytes) + ", but a " + type +
       " of this library has " + std::to_string(sizeof(Struct)) +
@@ -125,6 +130,9 @@ GemmDescriptor from_c(const hgemm_descriptor_t& descriptor) {
   result.bias_type = static_cast<DataType>(number_of(descriptor.bias_type));
   result.bias_batch_stride = descriptor.bias_batch_stride;
   result.activation = static_cast<Activation>(number_of(descriptor.activation));
+  result.gated = descriptor.gated != 0;
+  result.has_aux = descriptor.has_aux != 0;
+  result.aux = from_c(descriptor.aux);
   return result;
 }
 
@@ -147,19 +155,32 @@ GemmOperands from_c(const hgemm_operands_t& operands) {
   result.beta = operands.beta;
   result.workspace = operands.workspace;
   result.workspace_bytes = operands.workspace_bytes;
+  result.aux = operands.aux;
   return result;
 }
 
+Status read(const hgemm_descriptor_t* descriptor, GemmDescriptor* gemm) {
+  hgemm_descriptor_t known = HGEMM_DESCRIPTOR_INIT;
+  HG_RETURN_IF_ERROR(read_struct("descriptor", "hgemm_descriptor_t", descriptor,
+                                 offsetof(hgemm_descriptor_t, gated), &known));
+  *gemm = from_c(known);
+  return {};
+}
+
 Status create(const hgemm_descriptor_t* descriptor, const hgemm_options_t* options, GemmPlan* plan) {
-  HG_RETURN_IF_ERROR(check_struct("descriptor", "hgemm_descriptor_t", descriptor));
-  if (options == nullptr) return plan->create(from_c(*descriptor));
-  HG_RETURN_IF_ERROR(check_struct("options", "hgemm_options_t", options));
-  return plan->create(from_c(*descriptor), from_c(*options));
+  GemmDescriptor gemm;
+  HG_RETURN_IF_ERROR(read(descriptor, &gemm));
+  if (options == nullptr) return plan->create(gemm);
+  hgemm_options_t known = HGEMM_OPTIONS_INIT;
+  HG_RETURN_IF_ERROR(read_struct("options", "hgemm_options_t", options, sizeof(hgemm_options_t), &known));
+  return plan->create(gemm, from_c(known));
 }
 
 Status run(const GemmPlan& plan, const hgemm_operands_t* operands, cudaStream_t stream) {
-  HG_RETURN_IF_ERROR(check_struct("operands", "hgemm_operands_t", operands));
-  return plan.run(from_c(*operands), stream);
+  hgemm_operands_t known = HGEMM_OPERANDS_INIT;
+  HG_RETURN_IF_ERROR(
+      read_struct("operands", "hgemm_operands_t", operands, offsetof(hgemm_operands_t, aux), &known));
+  return plan.run(from_c(known), stream);
 }
 
 }  // namespace
@@ -213,6 +234,17 @@ hgemm_status_t hgemm_gemm(const hgemm_descriptor_t* descriptor, const hgemm_oper
     hopper_gemm::GemmPlan plan;
     HG_RETURN_IF_ERROR(hopper_gemm::create(descriptor, options, &plan));
     return hopper_gemm::run(plan, operands, stream);
+  });
+}
+
+hgemm_status_t hgemm_interleave_gate_and_up(const hgemm_descriptor_t* descriptor, const void* gate,
+                                            const void* up, const hgemm_matrix_layout_t* halves, void* b,
+                                            cudaStream_t stream) {
+  return hopper_gemm::guarded([&]() -> hopper_gemm::Status {
+    hopper_gemm::GemmDescriptor gemm;
+    HG_RETURN_IF_ERROR(hopper_gemm::read(descriptor, &gemm));
+    if (halves == nullptr) return hopper_gemm::invalid_argument("halves is null");
+    return hopper_gemm::interleave_gate_and_up(gemm, gate, up, hopper_gemm::from_c(*halves), b, stream);
   });
 }
 

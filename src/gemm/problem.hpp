@@ -25,6 +25,7 @@ struct Alignments {
   int b;
   int c;
   int d;
+  int aux = 16;
 };
 
 /// What is to be prepared: `args` without addresses, which come with each launch. No extent is 0 but K may be.

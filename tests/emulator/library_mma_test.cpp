@@ -190,6 +190,25 @@ std::vector<Case> cases_of_activations() {
   return cases;
 }
 
+/// Auxiliary outputs and gates, with all that goes along with them.
+std::vector<Case> cases_of_outputs() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const char* const config :
+       {"mma_sync_256x128x64_s3", "mma_sync_128x128x64_s3", "mma_sync_64x64x64_s4", ""}) {
+    for (int outputs = 1; outputs < kOutputs; ++outputs) {
+      for (const Activation activation : {Activation::None, Activation::Relu, Activation::GeluTanh}) {
+        LibraryProblem problem = varied({69, 135, 75}, ++number);
+        problem.activation = activation;
+        problem.batch_count = 1 + number % 2;
+        problem.aux = {.offset = number % 3, .remainder = number / 2 % 2};
+        cases.push_back({config, with_outputs(problem, outputs)});
+      }
+    }
+  }
+  return cases;
+}
+
 /// Lines so far apart that elements of one tile are more than 2^32 apart.
 std::vector<Case> cases_of_huge_pitches() {
   constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
@@ -240,6 +259,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, EmulatedLibraryMma, testing::ValuesIn(cases_of
 INSTANTIATE_TEST_SUITE_P(Shapes, EmulatedLibraryMma, testing::ValuesIn(cases_of_shapes()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Zeros, EmulatedLibraryMma, testing::ValuesIn(cases_of_zeros()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryMma, testing::ValuesIn(cases_of_batches()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(Outputs, EmulatedLibraryMma, testing::ValuesIn(cases_of_outputs()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Activations, EmulatedLibraryMma, testing::ValuesIn(cases_of_activations()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(HugePitches, EmulatedLibraryMma, testing::ValuesIn(cases_of_huge_pitches()),

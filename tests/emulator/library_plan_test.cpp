@@ -118,6 +118,58 @@ TEST(EmulatedLibraryPlan, TakesOperandsInOtherPlaces) {
   EXPECT_EQ(fault_of_relocation(emulated_target(1)), "");
 }
 
+/// Elements that say where they come from.
+std::uint16_t gate_at(std::int64_t k, std::int64_t column) {
+  return static_cast<std::uint16_t>(k * 100 + column);
+}
+constexpr std::uint16_t kOfUp = 0x8000;
+
+TEST(EmulatedLibraryPlan, InterleavesGateAndUpInEveryLayout) {
+  constexpr std::int64_t kK = 19;
+  constexpr std::int64_t kN = 48;
+  constexpr std::int64_t kGap = 3;
+  const auto index = [](const MatrixLayout& layout, std::int64_t k, std::int64_t column) {
+    const bool rows_lie_along_n = (layout.order == Layout::RowMajor) != layout.transposed;
+    return rows_lie_along_n ? k * layout.leading_dimension + column : column * layout.leading_dimension + k;
+  };
+  for (const Layout order : {Layout::RowMajor, Layout::ColumnMajor}) {
+    for (const bool transposed : {false, true}) {
+      GemmDescriptor gemm;
+      gemm.m = 1;
+      gemm.n = kN;
+      gemm.k = kK;
+      gemm.gated = true;
+      gemm.b.order = order;
+      gemm.b.transposed = transposed;
+      gemm.b.leading_dimension = kN + kGap;
+      gemm.b.alignment_bytes = 2;
+      const MatrixLayout halves = {.order = transposed ? Layout::RowMajor : Layout::ColumnMajor,
+                                   .leading_dimension = kN / 2 + kGap};
+      constexpr std::size_t kElems = (kN + kGap) * (kN + kGap);
+      const auto allocate_elems = [] { return static_cast<std::uint16_t*>(allocate(kElems * 2)); };
+      std::uint16_t* const gate = allocate_elems();
+      std::uint16_t* const up = allocate_elems();
+      std::uint16_t* const b = allocate_elems();
+      for (std::int64_t k = 0; k < kK; ++k) {
+        for (std::int64_t column = 0; column < kN / 2; ++column) {
+          gate[index(halves, k, column)] = gate_at(k, column);
+          up[index(halves, k, column)] = gate_at(k, column) | kOfUp;
+        }
+      }
+      configure({});
+      const Status status = interleave_gate_and_up(gemm, gate, up, halves, b, nullptr);
+      ASSERT_TRUE(status.ok()) << status.message() << last_report();
+      for (std::int64_t k = 0; k < kK; ++k) {
+        for (std::int64_t column = 0; column < kN; ++column) {
+          const std::uint16_t expected = gate_at(k, column / 16 * 8 + column % 8);
+          ASSERT_EQ(b[index(gemm.b, k, column)], column / 8 % 2 == 0 ? expected : expected | kOfUp)
+              << k << ", " << column;
+        }
+      }
+    }
+  }
+}
+
 TEST(EmulatedLibraryPlan, SaysWhatItChoseAndWhy) {
   const PlanTarget target = emulated_target(1);
   GemmDescriptor gemm;

@@ -322,6 +322,39 @@ std::vector<Case> cases_of_splits() {
   return cases;
 }
 
+/// Auxiliary outputs and gates: of every configuration once, and of those with a mixed tile N with all that goes along with
+/// them, an output that TMA cannot store among it.
+std::vector<Case> cases_of_outputs() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    if (kernel.epilogues == Epilogues::AlphaOnly || config.workspace_split_k > kMostClusters) continue;
+    const bool is_mixed = kernel.narrow_n != 0;
+    for (int i = 0; i < (is_mixed ? 18 : 1); ++i) {
+      ++number;
+      const int ctas = config.split_k * config.workspace_split_k;
+      const int rows = kernel.schedule == Schedule::SmallM ? kernel.block_m - 1 : kernel.block_m + 5;
+      LibraryProblem problem =
+          general({rows, kernel.block_n * kernel.cluster_n + number % 3 * 131 + 3,
+                   std::max(number % 2 == 0 ? 75 : (kernel.stages + 1) * 64, ctas * kernel.block_k)},
+                  number);
+      if (kernel.schedule == Schedule::SmallM || kernel.majors != Majors::Any) {
+        problem.major_a = problem.major_b = OperandMajor::K;
+      }
+      problem.batch_count = 1 + number / 2 % 2;
+      problem.aux = {.gap = number % 4 * 8};
+      if (number % 5 != 0) problem.d = {.remainder = 0};
+      if (number % 5 == 1) problem.aux.offset = 1;
+      if (is_mixed && number % 4 != 3) problem.beta = 0;
+      problem.c = {.gap = 8};
+      cases.push_back({config, with_outputs(problem, 1 + number % (kOutputs - 1)),
+                       (1 + number % 2 * 2) * cluster_size(config)});
+    }
+  }
+  return cases;
+}
+
 /// NaN and infinities, which the zeros that TMA fills in must not multiply.
 std::vector<Case> cases_of_special_values() {
   std::vector<Case> cases;
@@ -419,6 +452,7 @@ INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(case
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(Batches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_batches()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(Splits, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_splits()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(Outputs, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_outputs()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(SpecialValues, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_special_values()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(HugePitches, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_huge_pitches()),
@@ -446,9 +480,9 @@ class EmulatedLibrarySplits : public EmulatedLibraryWgmma {};
 
 TEST_P(EmulatedLibrarySplits, AddUpInTheSameOrderWhateverTheSchedule) {
   expect_right(1);
-  const std::vector<std::byte> first = gemm_->bytes_of_d();
+  const std::vector<std::byte> first = gemm_->bytes_of_outputs();
   expect_right(fresh_seed());
-  EXPECT_EQ(gemm_->bytes_of_d(), first);
+  EXPECT_EQ(gemm_->bytes_of_outputs(), first);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sums, EmulatedLibrarySplits, testing::ValuesIn(cases_of_sums()), name_of_param);

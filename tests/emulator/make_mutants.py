@@ -367,7 +367,7 @@ MUTANTS = {
         (V11, "    if (lane == 0) cp_async_bulk_wait_group_read<0>();\n",
          "    if (lane == 1) cp_async_bulk_wait_group_read<0>();\n")]),
     "staging_not_swizzled": (V11, [
-        (EPILOGUE, "(i / 4 + first_chunk) ^ (row % 8);", "i / 4 + first_chunk;")]),
+        (EPILOGUE, "(i / 4 + first_chunk) ^ (row * kRowBytes / 128 % (kRowBytes / 16));", "i / 4 + first_chunk;")]),
     "staging_misaligned": (V11, [
         (V11, "  __nv_bfloat16 d[Config::kNumConsumerWarps]",
          "  __nv_bfloat16 gap[64];\n  __nv_bfloat16 d[Config::kNumConsumerWarps]")]),
@@ -633,7 +633,9 @@ MUTANTS = {
     "library_general_cooperative_mixed_n_staged_too_early": (WIDE, [
         (WIDE_GEMM, GENERAL_STORED, GENERAL_STORED.replace("- 1>", ">")), *GENERAL]),
     "library_general_cooperative_mixed_n_second_part_staged_too_early": (WIDE, [
-        (WIDE_GEMM, "waits_for_all = is_first && part == 1;", "waits_for_all = false;"), *GENERAL]),
+        (WIDE_GEMM, "waits_for_all = is_first && part != 0;", "waits_for_all = false;"), *GENERAL]),
+    "library_general_cooperative_mixed_n_one_buffer_for_all": (WIDE, [
+        (WIDE_GEMM, "((is_odd ? buffer : 1) + part)", "(1 + part)"), *GENERAL]),
     "library_general_cooperative_mixed_n_groups_not_counted": (WIDE, [
         (STORE, "    ptx::cp_async_bulk_commit_group();\n", "    if (!by_elements) ptx::cp_async_bulk_commit_group();\n"),
         *GENERAL]),

@@ -339,6 +339,7 @@ const Mutant kLibraryMutants[] = {
     {"library_general_cooperative_mixed_n_bias_never_read", {"deadlock.*reader of the bias"}},
     {"library_general_cooperative_mixed_n_staged_too_early", {kStoredTooEarly}},
     {"library_general_cooperative_mixed_n_second_part_staged_too_early", {kStoredTooEarly}},
+    {"library_general_cooperative_mixed_n_one_buffer_for_all", {kStoredTooEarly}},
     {"library_general_cooperative_mixed_n_groups_not_counted", {kStoredTooEarly}},
     {"library_general_cooperative_mixed_n_staged_without_a_fence", {kWriteNotFenced}},
     {"library_general_pingpong_staged_too_early", {kStoredTooEarly}},
@@ -425,6 +426,7 @@ std::vector<LibraryRun> library_runs() {
   const LibraryProblem general_fp32{
       .shape = {520, 640, 328}, .output_type = DataType::Float32, .bias = Bias::PerColumn};
   const LibraryProblem general_c{.shape = {136, 640, 200}, .beta = -2};
+  const LibraryProblem gated = with_outputs({.shape = {520, 640, 328}, .activation = Activation::Silu}, 2);
   const LibraryProblem general_ragged{.shape = {264, 643, 328}, .bias = Bias::PerRow};
   return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
           {"cooperative", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
@@ -449,6 +451,8 @@ std::vector<LibraryRun> library_runs() {
           {"pingpong", "pingpong_128x176+128_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
           {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_fp32, 2},
           {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_ragged, 2},
+          {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", gated, 2},
+          {"general_pingpong", "pingpong_128x192+128_s5_c1x2", with_outputs(gated, kOutputs - 1), 2},
           {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_fp32, 2},
           {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_c, 2},
           {"general_pingpong", "pingpong_128x176+128_s5_c1x2", general_ragged, 2},

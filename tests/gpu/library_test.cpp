@@ -247,9 +247,9 @@ TEST_P(LibraryConfigs, GiveEqualBitsOnEveryRun) {
       ASSERT_TRUE(waited.ok()) << waited.message();
       if (run == 0) {
         ASSERT_EQ(gemm.fault(), "");
-        first = gemm.bytes_of_d();
+        first = gemm.bytes_of_outputs();
       } else {
-        ASSERT_TRUE(gemm.bytes_of_d() == first) << "run " << run;
+        ASSERT_TRUE(gemm.bytes_of_outputs() == first) << "run " << run;
       }
     }
     EXPECT_TRUE(memory.is_intact());

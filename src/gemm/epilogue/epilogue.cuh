@@ -7,6 +7,8 @@
 
 #pragma once
 
+#include <cuda/std/type_traits>
+
 #include "common/ceil_div.hpp"
 #include "device/fragment_epilogue.cuh"
 #include "device/tensor_map_type.hpp"
@@ -53,17 +55,45 @@ __device__ __forceinline__ void bring_to_front(float* block, int subtile) {
   }
 }
 
+/// How many parts of the auxiliary output go through a staging buffer ahead of those of a subtile of D.
+template <typename Matrices>
+__device__ __forceinline__ int parts_of_aux(const GemmEpilogue& operations) {
+  if (!cuda::std::is_same_v<Matrices, MatrixParams> || !operations.has_aux) return 0;
+  return operations.output_type == DataType::Float32 ? kStagingN / kStagingN32 : 1;
+}
+
+/// How many parts of a subtile there are in all.
+template <typename Matrices>
+__device__ __forceinline__ int parts_of_subtile(const GemmEpilogue& operations) {
+  const bool is_one = operations.is_gated || operations.output_type != DataType::Float32;
+  return (is_one ? 1 : kStagingN / kStagingN32) + parts_of_aux<Matrices>(operations);
+}
+
 /// Finishes and stores a subtile. sums: its accumulators, which are overwritten. bias: of the tile, see
-/// BiasQueue. row, column: where it begins in the tile; corner: in D. acquire: see store_columns(). Threads: the
-/// whole warp, converged.
-template <typename Acquire>
+/// BiasQueue. row, column: where it begins in the tile; corner: in the product. acquire: see store_columns(); it is called
+/// parts_of_subtile() times. Threads: the whole warp, converged.
+template <typename Matrices, typename Acquire>
 __device__ __forceinline__ void finish_and_store(float* sums, const EpilogueParams& params, float alpha,
                                                  const float* bias, int row, int column,
-                                                 FragmentCorner corner, const TensorMap* tensor_map, int lane,
-                                                 const Acquire& acquire) {
+                                                 FragmentCorner corner, const TensorMap* tensor_map_d,
+                                                 const Matrices& matrices, int lane, const Acquire& acquire) {
   auto& values = *reinterpret_cast<float(*)[kStagingN / 2]>(sums);
-  apply_operations(values, params.operations, alpha, bias, row, column, lane);
-  store_columns(values, tensor_map, params, corner, lane, acquire);
+  const GemmEpilogue& operations = params.operations;
+  scale_and_add_bias(values, operations, alpha, bias, row, column, lane);
+  const int first_part = parts_of_aux<Matrices>(operations);
+  if constexpr (cuda::std::is_same_v<Matrices, MatrixParams>) {
+    if (operations.has_aux) {
+      store_columns(values, aux_of(operations), &matrices.tensor_map_aux, params, corner, lane, 0, acquire);
+    }
+  }
+  if (operations.is_gated) {
+    apply_gate(values, operations);
+    store_columns(reinterpret_cast<float(&)[kStagingN / 4]>(values), d_of(operations), tensor_map_d, params,
+                  {corner.batch, corner.row, gated_column(corner.column)}, lane, first_part, acquire);
+  } else {
+    activate(values, operations);
+    store_columns(values, d_of(operations), tensor_map_d, params, corner, lane, first_part, acquire);
+  }
 }
 
 }  // namespace hopper_gemm::library

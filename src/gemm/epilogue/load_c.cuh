@@ -12,28 +12,19 @@
 #include "device/device_common.cuh"
 #include "device/element_pair.cuh"
 #include "device/fragment_epilogue.cuh"
-#include "device/tensor_map_type.hpp"
 #include "device/wait_watchdog.cuh"
 #include "gemm/config.hpp"
+#include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/epilogue/store.cuh"
 
 namespace hopper_gemm::library {
 
-/// C of 16-bit elements, as TMA loads it. For fp32, of which a subtile would come in two parts, the largest tiles leave no
-/// registers.
-struct CParams {
-  TensorMap tensor_map;  ///< of boxes of 16 rows by 128 bytes, with the 128-byte swizzle; where beta is not 0
-  DataType type;
-  float beta;
-  bool is_batched;  ///< or all batches share one
+// C of 16-bit elements, as TMA loads it. For fp32, of which a subtile would come in two parts, the largest tiles leave no
+// registers.
 
-  __device__ __forceinline__ int batch_of(FragmentCorner corner) const {
-    return is_batched ? corner.batch : 0;
-  }
-};
-
-/// What a kernel is given that adds no C: its parameters are then as short as they were, and ptxas schedules it as it did.
-struct NoC {};
+__device__ __forceinline__ int batch_of_c(const MatrixParams& matrices, FragmentCorner corner) {
+  return matrices.c_is_batched ? corner.batch : 0;
+}
 
 /// The barriers that C completes on, one for each consumer warp. A warp uses its own an even number of times a tile, so
 /// that the phase follows from the subtile alone and takes no register.
@@ -49,12 +40,13 @@ struct CBarriers {
 
 /// Brings a box of C to a staging buffer, which nothing reads or writes any more, and waits for it. Threads: the whole
 /// warp, converged.
-__device__ __forceinline__ void load_c_box(ptx::SmemAddr staging, const CParams& c, FragmentCorner corner,
-                                           ptx::SmemAddr bar, cuda::std::uint32_t phase, int lane) {
+__device__ __forceinline__ void load_c_box(ptx::SmemAddr staging, const MatrixParams& matrices,
+                                           FragmentCorner corner, ptx::SmemAddr bar,
+                                           cuda::std::uint32_t phase, int lane) {
   if (lane == 0) {
     ptx::mbarrier_arrive_expect_tx(bar, kStoreBufferBytes);
-    ptx::cp_async_bulk_tensor_g2s(staging, &c.tensor_map, {corner.column, corner.row, c.batch_of(corner)},
-                                  bar);
+    ptx::cp_async_bulk_tensor_g2s(staging, &matrices.tensor_map_c,
+                                  {corner.column, corner.row, batch_of_c(matrices, corner)}, bar);
   }
   watched_wait(bar, phase, "reader of C", 0);
   __syncwarp();
@@ -87,27 +79,30 @@ __device__ __forceinline__ void scale_and_add_staged(float (&sums)[kCount], ptx:
 ///
 /// subtile: the warp's count of subtiles of the tile. staging: 1024-byte aligned, and free. corner: where the columns begin
 /// in C. Threads: the whole warp, converged.
-__device__ __forceinline__ void scale_and_add_c(float (&sums)[kStagingN / 2], float alpha, const CParams& c,
-                                                FragmentCorner corner, unsigned char* staging,
-                                                ptx::SmemAddr bar, int subtile, int lane) {
-  load_c_box(ptx::smem_addr(staging), c, corner, bar, static_cast<cuda::std::uint32_t>(subtile % 2), lane);
-  if (c.type == DataType::Float16) {
-    scale_and_add_staged<__half>(sums, ptx::smem_addr(staging), alpha, c.beta, lane);
+__device__ __forceinline__ void scale_and_add_c(float (&sums)[kStagingN / 2], const GemmEpilogue& operations,
+                                                const MatrixParams& matrices, FragmentCorner corner,
+                                                unsigned char* staging, ptx::SmemAddr bar, int subtile,
+                                                int lane) {
+  load_c_box(ptx::smem_addr(staging), matrices, corner, bar, static_cast<cuda::std::uint32_t>(subtile % 2),
+             lane);
+  if (operations.output_type == DataType::Float16) {
+    scale_and_add_staged<__half>(sums, ptx::smem_addr(staging), operations.alpha, operations.beta, lane);
   } else {
-    scale_and_add_staged<__nv_bfloat16>(sums, ptx::smem_addr(staging), alpha, c.beta, lane);
+    scale_and_add_staged<__nv_bfloat16>(sums, ptx::smem_addr(staging), operations.alpha, operations.beta,
+                                        lane);
   }
 }
 
 /// Brings C under a CTA's tile to L2, from where it comes soon enough when the epilogue asks for it. corner: of the tile.
 /// Threads: a warp, converged.
-__device__ __forceinline__ void prefetch_c(const CParams& c, FragmentCorner corner, int rows, int columns,
-                                           int lane) {
+__device__ __forceinline__ void prefetch_c(const MatrixParams& matrices, FragmentCorner corner, int rows,
+                                           int columns, int lane) {
   constexpr int kBoxRows = 16;
   const int across = columns / kStagingN;
   for (int box = lane; box < rows / kBoxRows * across; box += kWarpThreads) {
-    ptx::cp_async_bulk_prefetch_tensor(
-        &c.tensor_map,
-        {corner.column + box % across * kStagingN, corner.row + box / across * kBoxRows, c.batch_of(corner)});
+    ptx::cp_async_bulk_prefetch_tensor(&matrices.tensor_map_c,
+                                       {corner.column + box % across * kStagingN,
+                                        corner.row + box / across * kBoxRows, batch_of_c(matrices, corner)});
   }
 }
 

@@ -1,20 +1,22 @@
 #pragma once
 
 #include "device/activation.cuh"
+#include "device/fragment_epilogue.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
 namespace hopper_gemm::library {
 
-/// Makes activation(alpha · sum + bias) of a lane's accumulators, in place: the large tiles leave no registers for copies.
-/// A warp takes all branches alike.
+// Operations work in place, since the large tiles leave no registers for copies. A warp takes all branches alike.
+
+/// Makes alpha · sum + bias of a lane's accumulators.
 ///
 /// sums: of kCount * 2 columns of a warp's 16 rows, see fragment_epilogue.cuh. bias: of the tile, fp32 in shared memory,
 /// see BiasQueue; unused if there is none. row, column: where the fragment begins in the tile; column is even. Threads: the
 /// whole warp.
 template <int kCount>
-__device__ __forceinline__ void apply_operations(float (&sums)[kCount], const GemmEpilogue& operations,
-                                                 float alpha, const float* bias, int row, int column,
-                                                 int lane) {
+__device__ __forceinline__ void scale_and_add_bias(float (&sums)[kCount], const GemmEpilogue& operations,
+                                                   float alpha, const float* bias, int row, int column,
+                                                   int lane) {
   if (operations.bias_kind == Bias::PerColumn) {
     const float* const of_lane = bias + column + lane % 4 * 2;
 #pragma unroll
@@ -34,11 +36,29 @@ __device__ __forceinline__ void apply_operations(float (&sums)[kCount], const Ge
 #pragma unroll
     for (int i = 0; i < kCount; ++i) sums[i] = alpha * sums[i] + of_rows[i / 2 % 2];
   }
+}
+
+/// Applies the activation.
+template <int kCount>
+__device__ __forceinline__ void activate(float (&values)[kCount], const GemmEpilogue& operations) {
   if (operations.output_type == DataType::Float32) {
-    activate(sums, operations.activation);
+    activate(values, operations.activation);
   } else {
-    activate_for_16_bits(sums, operations.activation);
+    activate_for_16_bits(values, operations.activation);
   }
+}
+
+/// Makes activation(gate) · up of groups of 8 columns that are gate and up in turn. Half as many values are left, the first
+/// ones.
+template <int kCount>
+__device__ __forceinline__ void apply_gate(float (&values)[kCount], const GemmEpilogue& operations) {
+  float up[kCount / 2];
+  take_groups(up, values, 1);
+  auto& gate = reinterpret_cast<float(&)[kCount / 2]>(values);
+  take_groups(gate, values, 0);
+  activate(gate, operations);
+#pragma unroll
+  for (int i = 0; i < kCount / 2; ++i) gate[i] *= up[i];
 }
 
 }  // namespace hopper_gemm::library

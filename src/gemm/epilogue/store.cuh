@@ -23,20 +23,21 @@ inline constexpr int kStagingN = 64;
 inline constexpr int kStagingN32 = 32;
 
 /// Stores a staging buffer, of elements as large as Bits, by TMA. TMA writes whole 16-byte chunks, so that a buffer which
-/// reaches beyond the last column of a D without whole chunks goes element by element. corner: where it begins in D.
-/// Threads: the whole warp, converged.
+/// reaches beyond the last column of an output without whole chunks goes element by element. corner: where it begins in
+/// the output. Threads: the whole warp, converged.
 template <typename Bits>
-__device__ __forceinline__ void store_staging(const unsigned char* staging, const TensorMap* tensor_map,
-                                              const EpilogueParams& params, FragmentCorner corner, int lane) {
+__device__ __forceinline__ void store_staging(const unsigned char* staging, const EpilogueOutput& output,
+                                              const TensorMap* tensor_map, const EpilogueParams& params,
+                                              FragmentCorner corner, int lane) {
   constexpr int kColumns = 128 / int{sizeof(Bits)};
   const bool by_elements = !params.has_whole_chunks && corner.column > params.shape.n - kColumns;
   // TMA reads the buffer, or may write to it next.
   ptx::fence_proxy_async_shared_cta();
   __syncwarp();
   if (by_elements) {
-    Bits* const d = static_cast<Bits*>(params.operations.d) + corner.batch * params.operations.d_batch_stride;
-    store_staged_fragment(reinterpret_cast<const Bits*>(staging), d, params.operations.ldd, corner.row,
-                          corner.column, params.shape, lane);
+    store_staged_fragment(reinterpret_cast<const Bits*>(staging),
+                          static_cast<Bits*>(output.data) + corner.batch * output.batch_stride,
+                          output.leading_dimension, corner.row, corner.column, params.shape, lane);
     __syncwarp();
   }
   if (lane == 0) {
@@ -49,34 +50,38 @@ __device__ __forceinline__ void store_staging(const unsigned char* staging, cons
   }
 }
 
-/// Rounds kStagingN columns of a warp's 16 rows to D's type and stores them: fp32 in two parts.
+/// Rounds kCount * 2 columns of a warp's 16 rows, 64 or 32, to the output's type and stores them: fp32 in parts of 32.
 ///
-/// tensor_map: of D with boxes of 16 rows by 128 bytes, 128B swizzle. acquire(type, part): a free staging buffer of
-/// kStoreBufferBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in D. Threads: the whole
-/// warp, converged.
-template <typename Acquire>
-__device__ __forceinline__ void store_columns(const float (&values)[kStagingN / 2],
+/// tensor_map: of the output, with boxes of 16 rows by 128 bytes, or of 32 columns of 16 bits by 64 bytes, and the swizzle of
+/// that span. first_part: how many parts of the subtile have been stored before. acquire(part): a free staging buffer of
+/// kStoreBufferBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in the output. Threads: the
+/// whole warp, converged.
+template <int kCount, typename Acquire>
+__device__ __forceinline__ void store_columns(const float (&values)[kCount], const EpilogueOutput& output,
                                               const TensorMap* tensor_map, const EpilogueParams& params,
-                                              FragmentCorner corner, int lane, const Acquire& acquire) {
-  const DataType type = params.operations.output_type;
-  if (type == DataType::Float32) {
+                                              FragmentCorner corner, int lane, int first_part,
+                                              const Acquire& acquire) {
+  constexpr int kColumns = kCount * 2;
+  if (output.type == DataType::Float32) {
 #pragma unroll
-    for (int part = 0; part < kStagingN / kStagingN32; ++part) {
-      unsigned char* const staging = acquire(type, part);
+    for (int part = 0; part < kColumns / kStagingN32; ++part) {
+      unsigned char* const staging = acquire(first_part + part);
       stage_fp32(reinterpret_cast<const float(&)[kStagingN32 / 2]>(values[part * kStagingN32 / 2]), staging,
                  0, lane);
-      store_staging<cuda::std::uint32_t>(
-          staging, tensor_map, params, {corner.batch, corner.row, corner.column + part * kStagingN32}, lane);
+      store_staging<cuda::std::uint32_t>(staging, output, tensor_map, params,
+                                         {corner.batch, corner.row, corner.column + part * kStagingN32},
+                                         lane);
     }
     return;
   }
-  unsigned char* const staging = acquire(type, 0);
-  if (type == DataType::Float16) {
-    stage_fragment_swizzled<__half, kStagingN>(values, ptx::smem_addr(staging), 0, lane);
+  constexpr int kRowBytes = kColumns * 2;
+  unsigned char* const staging = acquire(first_part);
+  if (output.type == DataType::Float16) {
+    stage_fragment_swizzled<__half, kColumns, kRowBytes>(values, ptx::smem_addr(staging), 0, lane);
   } else {
-    stage_fragment_swizzled<__nv_bfloat16, kStagingN>(values, ptx::smem_addr(staging), 0, lane);
+    stage_fragment_swizzled<__nv_bfloat16, kColumns, kRowBytes>(values, ptx::smem_addr(staging), 0, lane);
   }
-  store_staging<cuda::std::uint16_t>(staging, tensor_map, params, corner, lane);
+  store_staging<cuda::std::uint16_t>(staging, output, tensor_map, params, corner, lane);
 }
 
 }  // namespace hopper_gemm::library

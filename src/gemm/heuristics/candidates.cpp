@@ -131,9 +131,15 @@ std::string fault_of_operand(const char* name, std::int64_t leading_dimension, s
 
 bool can_store_by_tma(const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
-  return fault_of_operand("D", epilogue.ldd, epilogue.d_batch_stride, problem.args.batch_count,
-                          problem.alignments.d, size_of(epilogue.output_type))
-      .empty();
+  const auto can_store = [&](const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
+                             int alignment_bytes) {
+    return fault_of_operand(name, leading_dimension, batch_stride, problem.args.batch_count, alignment_bytes,
+                            size_of(epilogue.output_type))
+        .empty();
+  };
+  return can_store("D", epilogue.ldd, epilogue.d_batch_stride, problem.alignments.d) &&
+         (!epilogue.has_aux ||
+          can_store("aux", epilogue.ldaux, epilogue.aux_batch_stride, problem.alignments.aux));
 }
 
 bool can_add_c(const KernelConfig& kernel, const Problem& problem) {
@@ -157,7 +163,8 @@ bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
                             ? epilogue.output_type != DataType::Float32
                             : epilogue.output_type == problem.args.input_type;
   return has_type && can_store_by_tma(problem) && has_whole_chunks(problem.args) &&
-         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None && epilogue.beta == 0;
+         epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None && epilogue.beta == 0 &&
+         !epilogue.is_gated && !epilogue.has_aux;
 }
 
 bool can_compute(const KernelConfig& kernel, const Problem& problem) {
@@ -170,6 +177,8 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;
   };
   if (kernel.schedule == Schedule::SmallM) {
+    // A tile that ends between a gate and what it is for has half of what it needs.
+    if (args.epilogue.is_gated && kernel.block_n % (2 * kGateColumns) != 0) return false;
     // A CTA for each tile and each of its parts.
     const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, kernel.block_m)} *
                                    ceil_div(args.shape.n, kernel.block_n) * args.batch_count *
@@ -184,6 +193,7 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   const std::int64_t rows = std::int64_t{args.batch_count} * ceil_div(args.shape.m, kernel.block_m);
   if (rows > std::numeric_limits<int>::max() / kernel.block_m) return false;
   if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
+  if (kernel.epilogues != Epilogues::All && args.epilogue.has_aux) return false;
   return can_store_by_tma(problem);
 }
 

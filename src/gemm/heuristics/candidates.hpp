@@ -26,13 +26,13 @@ std::string fault_of(const Problem& problem, const GemmConfig& config);
 std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
                              int batch_count, int alignment_bytes, int elem_bytes);
 
-/// Whether TMA can store D, whole 16-byte chunks of it at least.
+/// Whether TMA can store D and aux, whole 16-byte chunks of them at least.
 bool can_store_by_tma(const Problem& problem);
 
 /// Whether the kernel adds beta · C. One with a mixed tile N does where C has 16-bit elements and TMA can load it.
 bool can_add_c(const KernelConfig& kernel, const Problem& problem);
 
-/// Whether rows of D are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
+/// Whether rows of D and aux are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
 bool has_whole_chunks(const KernelArgs& args);
 
 /// Whether EpilogueKind::AlphaOnly of the kernel is all that the problem needs where beta is 0.

@@ -108,7 +108,8 @@ double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 double exposed_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool is_alpha_only = epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None &&
-                             epilogue.output_type == args.input_type && epilogue.beta == 0;
+                             epilogue.output_type == args.input_type && epilogue.beta == 0 &&
+                             !epilogue.is_gated && !epilogue.has_aux;
   // That of smaller tiles was not measured.
   constexpr int kLeastElems = 128 * 128;
   if (is_alpha_only || kernel.block_m * kernel.block_n < kLeastElems) return 0;
@@ -127,7 +128,9 @@ double bytes_of(const KernelArgs& args) {
     return batch_stride == 0 ? 1.0 : args.batch_count;
   };
   const GemmEpilogue& epilogue = args.epilogue;
-  const double matrices = args.batch_count + (epilogue.beta != 0 ? batches_of(epilogue.c_batch_stride) : 0);
+  const double outputs = (epilogue.is_gated ? 0.5 : 1.0) + (epilogue.has_aux ? 1 : 0);
+  const double matrices =
+      outputs * args.batch_count + (epilogue.beta != 0 ? batches_of(epilogue.c_batch_stride) : 0);
   return kInputBytes * k * (m * batches_of(args.a.batch_stride) + n * batches_of(args.b.batch_stride)) +
          1.0 * m * n * matrices * size_of(epilogue.output_type);
 }

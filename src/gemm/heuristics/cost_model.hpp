@@ -40,7 +40,7 @@ struct CostModel {
   double small_m_memory_bytes_per_us = 4.2e6;  ///< what the kernel for few rows reaches
   /// What the pingpong kernel reaches of batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// by it as by the fastest other (H100).
-  double pingpong_batch_bytes_per_us = 2.2e6;
+  double pingpong_batch_bytes_per_us = 2.5e6;
   double store_elems_per_us = 2.4e4;                                        ///< of an SM
   ExposedEpilogue cooperative_exposed = {1.1e-4, 3.0e-5, 2.0e-5, 1.25e-4};  ///< with one tile N
   ExposedEpilogue mixed_n_exposed = {1.3e-5, 4.8e-5, 7.5e-5, 0};            ///< the cooperative schedule's

@@ -50,6 +50,15 @@ Status check_scalars(const GemmDescriptor& gemm) {
   if (gemm.input_type == DataType::Float32) {
     return unsupported("input_type is fp32, but the library multiplies bf16 and fp16 alone");
   }
+  if (!gemm.gated) return {};
+  if (gemm.n % (2 * kGateColumns) != 0) {
+    return invalid_argument(
+        text_of("n", gemm.n) +
+        ", but of a gated GEMM must be a multiple of 16: 8 columns of the gate, and 8 of up");
+  }
+  if (gemm.d.order == Layout::ColumnMajor) {
+    return unsupported("d.order is column-major, but a gated GEMM stores a row-major D alone");
+  }
   return {};
 }
 
@@ -138,6 +147,12 @@ Status overlapping(const char* written, const char* other) {
   return invalid_argument(std::string("operands.") + written + " overlaps operands." + other);
 }
 
+Status check_batches_apart(const char* matrix, const char* of, const StridedLines& lines) {
+  if (!batches_overlap(lines)) return {};
+  return invalid_argument(text_of(matrix, "batch_stride", lines.batch_stride) + ", so that batches of " + of +
+                          " overlap; kPacked sets them apart");
+}
+
 }  // namespace
 
 Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& options, CheckedGemm* checked) {
@@ -150,8 +165,9 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& option
   const Matrix a = {"a", gemm.a, a_rows, a_cols, gemm.input_type};
   const Matrix b = {"b", gemm.b, b_rows, b_cols, gemm.input_type};
   const Matrix c = {"c", gemm.c, gemm.m, gemm.n, gemm.output_type};
-  const Matrix d = {"d", gemm.d, gemm.m, gemm.n, gemm.output_type};
-  for (const Matrix* matrix : {&c, &d}) {
+  const Matrix d = {"d", gemm.d, gemm.m, gemm.gated ? gemm.n / 2 : gemm.n, gemm.output_type};
+  const Matrix aux = {"aux", gemm.aux, gemm.m, gemm.n, gemm.output_type};
+  for (const Matrix* matrix : {&c, &d, &aux}) {
     if (!matrix->layout.transposed) continue;
     return invalid_argument(std::string(matrix->name) +
                             ".transposed is true, but only a and b can be transposed");
@@ -162,16 +178,20 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& option
   StridedLines d_lines{};
   HG_RETURN_IF_ERROR(resolve(a, gemm.batch_count, &a_lines));
   HG_RETURN_IF_ERROR(resolve(b, gemm.batch_count, &b_lines));
-  HG_RETURN_IF_ERROR(resolve(c, gemm.batch_count, &c_lines));
+  // A gated GEMM has no C.
+  if (!gemm.gated) HG_RETURN_IF_ERROR(resolve(c, gemm.batch_count, &c_lines));
   HG_RETURN_IF_ERROR(resolve(d, gemm.batch_count, &d_lines));
-  if (batches_overlap(d_lines)) {
-    return invalid_argument(text_of("d", "batch_stride", d_lines.batch_stride) +
-                            ", so that batches of D overlap; kPacked sets them apart");
+  HG_RETURN_IF_ERROR(check_batches_apart("d", "D", d_lines));
+  StridedLines aux_lines{};
+  if (gemm.has_aux) {
+    if (gemm.aux.order != gemm.d.order) return invalid_argument("aux.order is not d.order");
+    HG_RETURN_IF_ERROR(resolve(aux, gemm.batch_count, &aux_lines));
+    HG_RETURN_IF_ERROR(check_batches_apart("aux", "aux", aux_lines));
   }
 
   CheckedGemm result;
   result.column_major_d_ = gemm.d.order == Layout::ColumnMajor;
-  result.c_has_order_of_d_ = gemm.c.order == gemm.d.order;
+  result.c_has_order_of_d_ = gemm.c.order == gemm.d.order && !gemm.gated;
   // A C that cannot be read is not to decide on the kernel.
   if (!result.c_has_order_of_d_) c_lines = d_lines;
   result.c_may_be_d_ =
@@ -191,6 +211,10 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& option
   args.epilogue.bias_type = gemm.bias_type;
   args.epilogue.bias_kind = gemm.bias;
   args.epilogue.activation = gemm.activation;
+  args.epilogue.is_gated = gemm.gated;
+  args.epilogue.has_aux = gemm.has_aux;
+  args.epilogue.ldaux = aux_lines.leading_dimension;
+  args.epilogue.aux_batch_stride = aux_lines.batch_stride;
 
   if (gemm.bias != Bias::None) {
     const std::int64_t length = gemm.bias == Bias::PerRow ? gemm.m : gemm.n;
@@ -214,11 +238,13 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& option
   alignments = {.a = gemm.a.alignment_bytes,
                 .b = gemm.b.alignment_bytes,
                 .c = (result.c_has_order_of_d_ ? gemm.c : gemm.d).alignment_bytes,
-                .d = gemm.d.alignment_bytes};
+                .d = gemm.d.alignment_bytes,
+                .aux = gemm.aux.alignment_bytes};
   result.a_ = {footprint_of(a_lines, size_of(gemm.input_type)), alignments.a};
   result.b_ = {footprint_of(b_lines, size_of(gemm.input_type)), alignments.b};
   result.c_ = {footprint_of(c_lines, size_of(gemm.output_type)), alignments.c};
   result.d_ = {footprint_of(d_lines, size_of(gemm.output_type)), alignments.d};
+  if (gemm.has_aux) result.aux_ = {footprint_of(aux_lines, size_of(gemm.output_type)), alignments.aux};
 
   // A matrix that is column-major is the row-major one of its transpose: (A·B)ᵀ = Bᵀ·Aᵀ.
   if (result.column_major_d_) {
@@ -248,6 +274,9 @@ Status CheckedGemm::check(const GemmOperands& operands, std::size_t workspace_by
     reads[count++] = {"b", operands.b, &b_};
   }
   if (operands.beta != 0) {
+    if (problem_.args.epilogue.is_gated) {
+      return invalid_argument("operands.beta is not 0, but a gated GEMM adds no C");
+    }
     if (!c_has_order_of_d_) {
       return invalid_argument(
           "operands.beta is not 0, but the descriptor's c.order is not d.order: C is read in D's order");
@@ -261,8 +290,18 @@ Status CheckedGemm::check(const GemmOperands& operands, std::size_t workspace_by
   }
 
   HG_RETURN_IF_ERROR(check_address("d", operands.d, d_.alignment_bytes));
+  const bool has_aux = problem_.args.epilogue.has_aux;
+  if (has_aux) {
+    HG_RETURN_IF_ERROR(check_address("aux", operands.aux, aux_.alignment_bytes));
+    if (overlap(operands.d, d_.footprint, operands.aux, aux_.footprint)) return overlapping("d", "aux");
+  } else if (operands.aux != nullptr) {
+    return invalid_argument("operands.aux is not null, but the plan's descriptor has no aux");
+  }
   for (const Read* read = reads; read != reads + count; ++read) {
     HG_RETURN_IF_ERROR(check_address(read->name, read->address, read->operand->alignment_bytes));
+    if (has_aux && overlap(operands.aux, aux_.footprint, read->address, read->operand->footprint)) {
+      return overlapping("aux", read->name);
+    }
     if (read->operand == &c_ && read->address == operands.d) {
       if (c_may_be_d_) continue;
       return invalid_argument(
@@ -284,6 +323,9 @@ Status CheckedGemm::check(const GemmOperands& operands, std::size_t workspace_by
   }
   const Footprint workspace = footprint_of_bytes(static_cast<std::int64_t>(workspace_bytes));
   if (overlap(operands.workspace, workspace, operands.d, d_.footprint)) return overlapping("workspace", "d");
+  if (has_aux && overlap(operands.workspace, workspace, operands.aux, aux_.footprint)) {
+    return overlapping("workspace", "aux");
+  }
   for (const Read* read = reads; read != reads + count; ++read) {
     if (!overlap(operands.workspace, workspace, read->address, read->operand->footprint)) continue;
     return overlapping("workspace", read->name);
@@ -297,6 +339,7 @@ KernelArgs CheckedGemm::with_addresses(const GemmOperands& operands) const {
   args.a.data = multiplies ? (column_major_d_ ? operands.b : operands.a) : nullptr;
   args.b.data = multiplies ? (column_major_d_ ? operands.a : operands.b) : nullptr;
   args.epilogue.d = operands.d;
+  args.epilogue.aux = operands.aux;
   args.epilogue.c = operands.beta != 0 ? operands.c : nullptr;
   args.epilogue.bias = operands.bias;
   args.epilogue.alpha = operands.alpha;

@@ -46,6 +46,7 @@ class CheckedGemm {
   Operand b_;
   Operand c_;
   Operand d_;
+  Operand aux_;
   Operand bias_;
 };
 

@@ -67,7 +67,9 @@ class Launcher final : public KernelLauncher {
     params_.a_is_batched = args.a.batch_stride != 0;
     params_.b_is_batched = args.b.batch_stride != 0;
     params_.is_fp16 = args.input_type == DataType::Float16;
-    params_.stores_by_tma = config.workspace_split_k == 1 && can_store_by_tma(problem);
+    const GemmEpilogue& epilogue = problem.args.epilogue;
+    params_.stores_by_tma =
+        config.workspace_split_k == 1 && can_store_by_tma(problem) && !epilogue.is_gated && !epilogue.has_aux;
     // The curve pays where a wave is followed by others, which find in L2 what it has left there.
     params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
     params_.split = config.split_k;

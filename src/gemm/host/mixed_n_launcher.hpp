@@ -45,10 +45,13 @@ class MixedNLauncher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(encode_input("A", args.a, args, m, Config::kMulticastM, 1, &map_a_));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::WIDE_N, 1, &map_b_));
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::NARROW_N, 1, &map_b_narrow_));
-    if constexpr (Config::kAddsC) {
-      params_.c.type = args.epilogue.output_type;
-      params_.c.is_batched = args.epilogue.c_batch_stride != 0;
-      if (can_add_c_) HG_RETURN_IF_ERROR(encode_c(args, Config::kStoreM, &params_.c.tensor_map));
+    if constexpr (kHasMatrices) {
+      auto& matrices = params_.matrices;
+      matrices.c_is_batched = args.epilogue.c_batch_stride != 0;
+      if (can_add_c_) HG_RETURN_IF_ERROR(encode_c(args, Config::kStoreM, &matrices.tensor_map_c));
+      if (args.epilogue.has_aux) {
+        HG_RETURN_IF_ERROR(encode_aux(args, Config::kStoreM, &matrices.tensor_map_aux));
+      }
     }
     return encode_output(args, Config::kStoreM, &map_d_);
   }
@@ -66,10 +69,12 @@ class MixedNLauncher final : public KernelLauncher {
     Params params = params_;
     params.alpha = epilogue.alpha;
     params.epilogue = {epilogue, args.shape, has_whole_chunks(args)};
-    if constexpr (Config::kAddsC) {
-      params.c.beta = epilogue.beta;
+    if constexpr (kHasMatrices) {
+      auto& matrices = params.matrices;
       if (epilogue.beta != 0)
-        HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.c, &params.c.tensor_map));
+        HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.c, &matrices.tensor_map_c));
+      if (epilogue.has_aux)
+        HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.aux, &matrices.tensor_map_aux));
     }
     HG_RETURN_IF_ERROR(
         Kernels::begin_steps(params.tiles, params.num_k_blocks, workers_, stream, &params.steps));
@@ -93,6 +98,7 @@ class MixedNLauncher final : public KernelLauncher {
   }
 
  private:
+  static constexpr bool kHasMatrices = Config::kKernel.epilogues == Epilogues::All;
   using Params = MixedNParams<Config>;
   using Kernel = void (*)(TensorMap, TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
 

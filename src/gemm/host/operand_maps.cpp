@@ -32,13 +32,15 @@ Status encode_matrices(const char* name, DataType type, std::array<std::int64_t,
   return encode_map(name, type, extents, strides_bytes, box, tensor_map);
 }
 
-/// The map of C or D.
+/// The map of C, D or aux. is_half: of as many columns as a gated D has.
 Status encode_rows(const char* name, const KernelArgs& args, std::int64_t leading_dimension,
-                   std::int64_t batch_stride, int box_rows, TensorMap* tensor_map) {
-  constexpr int kRowBytes = 128;
+                   std::int64_t batch_stride, int box_rows, bool is_half, TensorMap* tensor_map) {
   const DataType type = args.epilogue.output_type;
-  return encode_matrices(name, type, {args.shape.n, args.shape.m, args.batch_count}, leading_dimension,
-                         batch_stride, {kRowBytes / size_of(type), box_rows, 1}, tensor_map);
+  // What half as many columns leave of 64, or the 32 of fp32.
+  const int row_bytes = is_half && type != DataType::Float32 ? 64 : 128;
+  return encode_matrices(
+      name, type, {is_half ? args.shape.n / 2 : args.shape.n, args.shape.m, args.batch_count},
+      leading_dimension, batch_stride, {row_bytes / size_of(type), box_rows, 1}, tensor_map);
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ Status encode_map(const char* name, DataType type, std::span<const std::int64_t>
   spec.extents_elems = extents;
   spec.strides_bytes = strides_bytes;
   spec.box_elems = box;
-  spec.swizzle = Swizzle::B128;
+  spec.swizzle = box[0] * size_of(type) == 64 ? Swizzle::B64 : Swizzle::B128;
   Status status = encode_tensor_map(spec, tensor_map);
   if (status.ok()) return status;
   return {status.code(), std::string(name) + ": " + status.message()};
@@ -70,11 +72,17 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
 }
 
 Status encode_c(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {
-  return encode_rows("C", args, args.epilogue.ldc, args.epilogue.c_batch_stride, box_rows, tensor_map);
+  return encode_rows("C", args, args.epilogue.ldc, args.epilogue.c_batch_stride, box_rows, false, tensor_map);
 }
 
 Status encode_output(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {
-  return encode_rows("D", args, args.epilogue.ldd, args.epilogue.d_batch_stride, box_rows, tensor_map);
+  return encode_rows("D", args, args.epilogue.ldd, args.epilogue.d_batch_stride, box_rows,
+                     args.epilogue.is_gated, tensor_map);
+}
+
+Status encode_aux(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {
+  return encode_rows("aux", args, args.epilogue.ldaux, args.epilogue.aux_batch_stride, box_rows, false,
+                     tensor_map);
 }
 
 std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes, std::int64_t lines,

@@ -24,9 +24,11 @@ Status encode_map(const char* name, DataType type, std::span<const std::int64_t>
 Status encode_input(const char* name, const OperandArgs& operand, const KernelArgs& args, int lines,
                     int block_lines, int sharers, TensorMap* tensor_map);
 
-/// Of C or of D, [batch, M, N], by boxes of so many rows and 128 bytes.
+/// Of C, D or aux, [batch, M, N], by boxes of so many rows and 128 bytes; of a gated D, [batch, M, N / 2], by boxes of 32
+/// columns.
 Status encode_c(const KernelArgs& args, int box_rows, TensorMap* tensor_map);
 Status encode_output(const KernelArgs& args, int box_rows, TensorMap* tensor_map);
+Status encode_aux(const KernelArgs& args, int box_rows, TensorMap* tensor_map);
 
 /// The stride between matrices of `lines` lines. TMA does not use that of a single one, but the map must hold one that it
 /// could take: that of matrices without gaps where it is not too long.

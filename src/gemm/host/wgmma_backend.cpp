@@ -198,7 +198,9 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   Problem with_c = problem;
   with_c.args.epilogue.beta = 1;
   with_c.workspace_limit_bytes = 0;
-  const std::vector<Estimate> estimates_with_c = ranked(with_c, active_clusters_of(device));
+  const bool may_have_c = !problem.args.epilogue.is_gated;
+  const std::vector<Estimate> estimates_with_c =
+      may_have_c ? ranked(with_c, active_clusters_of(device)) : std::vector<Estimate>();
   auto general = estimates_with_c.begin();
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
@@ -218,7 +220,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       return unsupported(requested + ": the GPU runs no cluster of so many CTAs");
     }
     const bool serves = can_compute(asked->kernel, problem);
-    chosen = find(serves || estimates_with_c.empty() ? requested : name_of(general->config));
+    chosen = serves ? find(requested) : estimates.begin();
     reason =
         serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
   } else if (const auto tuned = find(tuned_config(problem.args, device));
@@ -226,7 +228,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     chosen = tuned;
     reason = "measured as fast for this shape on an H200";
   }
-  if (chosen == estimates.end() || estimates_with_c.empty()) {
+  if (chosen == estimates.end() || (may_have_c && estimates_with_c.empty())) {
     return unsupported("wgmma: the GPU has no room for a CTA");
   }
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
@@ -250,7 +252,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   const auto prepare_with_rest = [&](const Estimate& estimate) {
     const std::string name = has_name ? requested : name_of(estimate.config);
     std::unique_ptr<const PreparedGemm> rest;
-    if (!can_add_c(estimate.config.kernel, problem)) {
+    if (may_have_c && !can_add_c(estimate.config.kernel, problem)) {
       // The driver may refuse the tensor maps of one configuration and take those of the next.
       while (rest == nullptr) {
         const Status status = prepare_by(*general, name, nullptr, &rest);

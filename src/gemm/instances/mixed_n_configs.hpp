@@ -16,7 +16,7 @@ inline constexpr KernelConfig kWideConfig = {.schedule = Schedule::Cooperative,
                                              .stages = 4,
                                              .cluster_n = 2,
                                              .narrow_n = 128,
-                                             .epilogues = Epilogues::WithoutC};
+                                             .epilogues = Epilogues::WithoutMatrices};
 
 /// At either end of a tile that kernel's upper half multiplies so many K blocks, then its lower half, so that one is
 /// stored under the other's products.
@@ -38,8 +38,8 @@ HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epi
 /// subtiles, so that the others take no MN-major B and no C.
 inline constexpr KernelConfig kPingpongConfigs[] = {
     pingpong_config(192, Epilogues::All, Majors::Any),
-    pingpong_config(176, Epilogues::WithoutC, Majors::KMajorB),
-    pingpong_config(144, Epilogues::WithoutC, Majors::KMajorB),
+    pingpong_config(176, Epilogues::WithoutMatrices, Majors::KMajorB),
+    pingpong_config(144, Epilogues::WithoutMatrices, Majors::KMajorB),
 };
 
 }  // namespace hopper_gemm::library

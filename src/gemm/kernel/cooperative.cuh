@@ -68,7 +68,7 @@ struct Params {
   bool a_is_batched;  ///< or all batches share one
   bool b_is_batched;
   bool is_fp16;
-  bool stores_by_tma;
+  bool stores_by_tma;  ///< D, and there is neither a gate nor an auxiliary output
   TileOrder order;
   int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
   int k_blocks;      ///< of 64, of each of these
@@ -522,11 +522,11 @@ __device__ __forceinline__ void store_general(
     take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
     scale_and_add(values, params.epilogue,
                   load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape));
-    activate(values, params.epilogue.activation);
     if (!by_tma) {
-      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+      activate_and_store<kGroups>(values, params.epilogue, position, params.shape);
       continue;
     }
+    activate(values, params.epilogue.activation);
     // Of a 16-bit type two pieces fill a buffer.
     const int first_column = type == DataType::Float32 ? 0 : piece * kPieceN % Config::kStoreN;
     if (first_column == 0) buffer = stores.acquire();
@@ -613,8 +613,7 @@ __device__ __forceinline__ void reduce_and_store(
       store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
     } else {
       scale_and_add(values, params.epilogue, inputs);
-      activate(values, params.epilogue.activation);
-      store_fragment<kGroups>(values, params.epilogue, position, params.shape);
+      activate_and_store<kGroups>(values, params.epilogue, position, params.shape);
     }
   }
 }

@@ -127,16 +127,17 @@ struct Consumer {
   }
 
   /// Finishes and stores kStoreN columns of the warp's rows, see finish_and_store(). block: 0 for the upper one. is_first:
-  /// of the tile, which has one buffer: the other is where the lower block's A is. buffer: for 16-bit types. corner: where
-  /// the consumer's block begins in D.
+  /// of the tile, which has one buffer: the other is where the lower block's A is. buffer: where subtiles begin that are an
+  /// odd number of parts. corner: where the consumer's block begins in the product.
   __device__ __forceinline__ void finish(float* sums, int stage, int block, bool is_first, int buffer,
                                          FragmentCorner corner, const float* bias, int column) const {
     int own_thread = thread;
     compute_where_used(own_thread);
     const int own_lane = own_thread % kWarpThreads;
     const int row = number * Config::kConsumerM + own_thread / kWarpThreads * Config::kStoreM;
-    const auto acquire = [&](DataType type, int part) {
-      const bool waits_for_all = is_first && part == 1;
+    const bool is_odd = parts_of_subtile<NoMatrixParams>(epilogue.operations) % 2 != 0;
+    const auto acquire = [&](int part) {
+      const bool waits_for_all = is_first && part != 0;
       if (own_lane == 0) {
         if (waits_for_all) {
           ptx::cp_async_bulk_wait_group_read<0>();
@@ -145,14 +146,14 @@ struct Consumer {
         }
       }
       __syncwarp();
-      // The first two fp32 parts of a tile go through the same buffer.
-      const int next = type != DataType::Float32 ? buffer : is_first ? 0 : 1 - part;
+      // All parts of the first subtile go through the same buffer; then they take turns.
+      const int next = is_first ? 0 : ((is_odd ? buffer : 1) + part) % Config::kStoreBuffers;
       return smem.a[stage] + (row + next * Config::kWgmmaM) * Config::kLineBytes;
     };
     finish_and_store(
         sums, epilogue, alpha, bias, row + block * Config::kWgmmaM, column,
         {corner.batch, corner.row + own_thread / kWarpThreads * Config::kStoreM, corner.column + column},
-        tensor_map_d, own_lane, acquire);
+        tensor_map_d, NoMatrixParams{}, own_lane, acquire);
   }
 
   __device__ __forceinline__ const float* bias_of(Config::BiasQueue::State state) const {

@@ -15,7 +15,6 @@
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
 #include "gemm/epilogue/epilogue_params.hpp"
-#include "gemm/epilogue/load_c.cuh"
 #include "gemm/instances/mixed_n_configs.hpp"
 #include "hopper_gemm/host_device.hpp"
 
@@ -56,8 +55,8 @@ struct MixedNConfig {
                 (1 + kNumConsumers) * kEntryRegisters);
   static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
   static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
-  static constexpr bool kAddsC = kKernel.epilogues == Epilogues::All;
-  using C = cuda::std::conditional_t<kAddsC, CParams, NoC>;
+  using Matrices =
+      cuda::std::conditional_t<kKernel.epilogues == Epilogues::All, MatrixParams, NoMatrixParams>;
   static constexpr int kAtomBytes = BLOCK_K * kLineBytes;  // of an MN-major operand
 };
 
@@ -128,7 +127,7 @@ struct MixedNParams {
   EpilogueParams epilogue;
   bool a_is_batched;  ///< or all batches share one
   bool b_is_batched;
-  typename Config::C c;
+  typename Config::Matrices matrices;
 };
 
 /// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. corner: of the tile in D;

@@ -27,6 +27,7 @@
 #include "gemm/epilogue/bias_queue.cuh"
 #include "gemm/epilogue/epilogue.cuh"
 #include "gemm/epilogue/epilogue_params.hpp"
+#include "gemm/epilogue/load_c.cuh"
 #include "gemm/kernel/mixed_n.cuh"
 
 namespace hopper_gemm::library::pingpong {
@@ -44,7 +45,8 @@ struct Config : MixedNConfig<kKernel> {
                                        Base::kWarpgroupWarps>;
   static_assert(BiasQueue::kDepth == Base::kNumConsumers, "a consumer has a slot of its own");
   using CBarriers = library::CBarriers<Base::kNumConsumerWarps>;
-  static_assert(!Base::kAddsC || Base::WIDE_N % kStagingN == 0,
+  static constexpr bool kAddsC = kKernel.epilogues == Epilogues::All;
+  static_assert(!kAddsC || Base::WIDE_N % kStagingN == 0,
                 "what is stored twice must not be added to a C that is D");
 };
 
@@ -81,7 +83,7 @@ struct Consumer {
   SharedStorage<Config>& smem;
   const TensorMap* tensor_map_d;
   const EpilogueParams& epilogue;
-  const typename Config::C& c;
+  const typename Config::Matrices& matrices;
   int num_k_blocks;
   int number;  // of the warpgroup
   int thread;  // of the warpgroup
@@ -169,7 +171,7 @@ struct Consumer {
         compute_where_used(own_thread);
         const int own_lane = own_thread % kWarpThreads;
         const int own_warp = own_thread / kWarpThreads;
-        const auto acquire = [&](DataType, int) {
+        const auto acquire = [&](int) {
           if (own_lane == 0) cp_async_bulk_wait_group_read<Config::kStoreBuffers - 1>();
           __syncwarp();
           return smem.d[number * Config::kWarpgroupWarps + own_warp];
@@ -181,15 +183,15 @@ struct Consumer {
         float alpha = epilogue.operations.alpha;
         if constexpr (Config::kAddsC) {
           if (epilogue.operations.beta != 0) {
-            scale_and_add_c(reinterpret_cast<float(&)[kStagingN / 2]>(accum), alpha, c, corner,
-                            acquire(epilogue.operations.output_type, 0),
+            scale_and_add_c(reinterpret_cast<float(&)[kStagingN / 2]>(accum), epilogue.operations, matrices,
+                            corner, acquire(0),
                             smem_addr(&smem.c_barriers.barriers[number * Config::kWarpgroupWarps + own_warp]),
                             subtile, own_lane);
             alpha = 1;
           }
         }
         finish_and_store(accum[0], epilogue, alpha, smem.bias_queue.values[number], row, column, corner,
-                         tensor_map_d, own_lane, acquire);
+                         tensor_map_d, matrices, own_lane, acquire);
       }
       if (has_bias) smem.bias_queue.release(bias_state, lane());
     }
@@ -242,7 +244,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
         if constexpr (kEpilogueKind == EpilogueKind::General && Config::kAddsC) {
           if (params.epilogue.operations.beta != 0) {
-            prefetch_c(params.c, corner, Config::BLOCK_M, block_n, thread % kWarpThreads);
+            prefetch_c(params.matrices, corner, Config::BLOCK_M, block_n, thread % kWarpThreads);
           }
         }
         load_tile<Config, Operands>(smem, state, tensor_map_a,
@@ -262,7 +264,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const Consumer<Config, Operands, kEpilogueKind> self = {.smem = smem,
                                                             .tensor_map_d = &tensor_map_d,
                                                             .epilogue = params.epilogue,
-                                                            .c = params.c,
+                                                            .matrices = params.matrices,
                                                             .num_k_blocks = params.num_k_blocks,
                                                             .number = consumer,
                                                             .thread = thread % kWarpgroupThreads};

@@ -278,8 +278,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
     } else {
       if constexpr (Config::kTransposes) transpose<Config>(sums, staging, lane);
       scale_and_add(sums, params.epilogue, inputs);
-      activate(sums, params.epilogue.activation);
-      store_fragment<kPiece / 8>(sums, params.epilogue, position, shape);
+      activate_and_store<kPiece / 8>(sums, params.epilogue, position, shape);
     }
   }
 }
