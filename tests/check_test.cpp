@@ -133,6 +133,62 @@ TEST(ActivationRule, ReluIsExactAndOthersMayBeApproximated) {
   EXPECT_FALSE(check(Activation::Gelu, 1, grown + 0.05, kSlack).ok());
 }
 
+TEST(GateRule, TakesTheColumnsInGroupsOfEight) {
+  constexpr std::int64_t kRows = 3;
+  constexpr std::int64_t kColumns = 16;
+  std::vector<double> ref(kRows * 2 * kColumns);
+  for (std::size_t i = 0; i < ref.size(); ++i) ref[i] = static_cast<double>(i % 13) - 6;
+  std::vector<float> d;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t column = 0; column < kColumns; ++column) {
+      const double* const gate =
+          &ref[static_cast<std::size_t>(row * 2 * kColumns + column / 8 * 16 + column % 8)];
+      d.push_back(static_cast<float>(std::max(gate[0], 0.0) * gate[8]));
+    }
+  }
+  CheckOperands operands{.d = d.data(),
+                         .ldd = kColumns,
+                         .ref = ref.data(),
+                         .m = kRows,
+                         .n = kColumns,
+                         .type = DataType::Float32,
+                         .activation = Activation::Relu,
+                         .gated = true};
+  EXPECT_TRUE(check_host(operands, kExact).ok());
+  d[20] += 1;
+  const CheckResult result = check_host(operands, kExact);
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.first_wrong_index, 20);
+  EXPECT_EQ(result.first_wrong_reference, static_cast<double>(d[20]) - 1);
+}
+
+// Both factors may be off by the slack.
+TEST(GateRule, AllowsTheSlackOfBothFactorsButNoMore) {
+  const std::vector<double> ref = {3, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0};
+  const auto ok = [&](double value, const CheckRule& rule) {
+    std::vector<float> d(8);
+    d[0] = static_cast<float>(value);
+    return check_host({.d = d.data(),
+                       .ldd = 8,
+                       .ref = ref.data(),
+                       .m = 1,
+                       .n = 8,
+                       .type = DataType::Float32,
+                       .gated = true},
+                      rule)
+        .ok();
+  };
+  constexpr CheckRule kSlack = {CheckRule::Kind::Bounded, 0.1};
+  EXPECT_TRUE(ok(3.1 * 5.1, kSlack));
+  EXPECT_TRUE(ok(2.9 * 4.9, kSlack));
+  EXPECT_FALSE(ok(3.1 * 5.1 + 0.05, kSlack));
+  // Rounded before, by half a unit of fp32's last place each.
+  constexpr CheckRule kRounded = {CheckRule::Kind::Bounded, 0, true};
+  constexpr double kUnit = 0x1p-24;
+  EXPECT_TRUE(ok(15 * (1 + 2 * kUnit), kRounded));
+  EXPECT_FALSE(ok(15 * (1 + 8 * kUnit), kRounded));
+}
+
 TEST(ReferenceActivation, IsItsDefinition) {
   EXPECT_EQ(reference_activation(Activation::None, -2.5), -2.5);
   EXPECT_EQ(reference_activation(Activation::Relu, -2.5), 0);

@@ -333,9 +333,9 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size", "99999999999999999999999"}, {"--size got '99999999999999999999999'"});
   expect_refused({"1", "--size=-5"}, {"--size got '-5'", "type for example --size 8192"});
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
-  expect_refused(
-      {"1", "--suite", "cubes"},
-      {"--suite got 'cubes'", "squares, llm, ragged, library, long_k, ragged_k, epilogues and batches"});
+  expect_refused({"1", "--suite", "cubes"},
+                 {"--suite got 'cubes'",
+                  "squares, llm, ragged, library, long_k, ragged_k, epilogues, gated and batches"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
@@ -779,8 +779,9 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
               exit_status);
     const std::string rows = read(csv);
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
-    EXPECT_THAT(rows,
-                HasSubstr("\n3,third,the third idea,bf16,col,bf16,none,none,0.0,1,1024,1024,1024,burst,7.0"));
+    EXPECT_THAT(
+        rows,
+        HasSubstr("\n3,third,the third idea,bf16,col,bf16,none,none,false,0.0,1,1024,1024,1024,burst,7.0"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
     fs::remove(csv);
     fs::remove(json);
@@ -792,8 +793,9 @@ TEST_F(CliTest, FinishedShapesAreWrittenBeforeTheNextOneBegins) {
   const std::string json = folder_ / "results.json";
   platform_.before_session_ = [&] {
     if (platform_.sessions_ == 1) return;
-    EXPECT_THAT(read(csv),
-                HasSubstr("\n1,first,the first idea,bf16,col,bf16,none,none,0.0,1,1024,1024,1024,burst"));
+    EXPECT_THAT(
+        read(csv),
+        HasSubstr("\n1,first,the first idea,bf16,col,bf16,none,none,false,0.0,1,1024,1024,1024,burst"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 3U);
   };
   EXPECT_EQ(run({"1", "--size", "1024", "--size", "2048", "--csv", csv.c_str(), "--json", json.c_str()}),
@@ -855,10 +857,9 @@ TEST_F(CliTest, WritesCsvAndJson) {
             kExitOk);
   const std::string rows = read(csv);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
-  EXPECT_THAT(
-      rows,
-      HasSubstr(
-          "\n1,first,the first idea,bf16,col,bf16,none,none,0.0,1,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(rows,
+              HasSubstr("\n1,first,the first "
+                        "idea,bf16,col,bf16,none,none,false,0.0,1,1024,1024,1024,sustained,9.0,9.0,9.0,"));
   EXPECT_THAT(rows, HasSubstr(",yes,cublasLt #3,cublasLt #3,"));
   const nlohmann::json parsed = nlohmann::json::parse(read(json));
   ASSERT_EQ(parsed.size(), 6U);
@@ -1177,7 +1178,7 @@ TEST_F(BestTest, ExplainSaysWhyItCannot) {
 TEST_F(BestTest, ItsRowSaysWhatItChose) {
   const std::string csv = folder_ / "best.csv";
   EXPECT_EQ(run({"1", "--size", "1024", "--csv", csv.c_str()}), kExitOk);
-  EXPECT_THAT(read(csv), HasSubstr("bf16,col,bf16,none,none,0.0,1,1024"));
+  EXPECT_THAT(read(csv), HasSubstr("bf16,col,bf16,none,none,false,0.0,1,1024"));
   EXPECT_EQ(platform_.request_.kernels[0].variant, "");
   platform_.faults_.open_status = unsupported("no session");
   EXPECT_EQ(run({"best", "--size", "1024"}), kExitCannotRun);
@@ -1214,10 +1215,24 @@ TEST_F(BestTest, AnOperationReachesTheSession) {
       HasSubstr("D = gelu_tanh(A·B + beta · C + bias of each column), beta -0.5, bf16 to fp32, 6 batches\n"));
 }
 
+TEST_F(BestTest, AGateReachesTheSession) {
+  platform_.faults_.open_status = unsupported("no session");
+  EXPECT_EQ(run({"best", "--size", "64", "--activation", "silu", "--gated"}), kExitCannotRun);
+  EXPECT_TRUE(platform_.request_.problem.gated);
+  EXPECT_THAT(out_.str(), HasSubstr("D = silu(A·B), gated, bf16 to bf16\n"));
+}
+
+TEST_F(BestTest, TheSuiteOfGatesHasAPlainProductBesideThem) {
+  EXPECT_EQ(run({"0", "--suite", "gated"}), kExitOk) << err_.str();
+  EXPECT_EQ(platform_.sessions_, 9);
+  EXPECT_TRUE(platform_.request_.problem.gated) << "the last one";
+}
+
 TEST_F(BestTest, KernelsOfALadderComputeTheProductAlone) {
-  expect_refused({"1", "--size", "64", "--activation", "relu"},
-                 {"kernel 1 (first) cannot run 64x64x64: the kernels of the ladders add no bias",
-                  "leave out --out, --bias, --activation, --beta and --batch", "best computes them"});
+  expect_refused(
+      {"1", "--size", "64", "--activation", "relu"},
+      {"kernel 1 (first) cannot run 64x64x64: the kernels of the ladders add no bias",
+       "leave out --out, --bias, --activation, --gated, --beta and --batch", "best computes them"});
   expect_refused({"1", "--size", "64", "--beta", "1"}, {"alpha = 1 and beta = 0", "leave out --out"});
   // Its row says so beside those of others.
   platform_.faults_.open_status = unsupported("no session");

@@ -179,6 +179,20 @@ TEST(CheckGemm, LooksAtTheBiasWhereThereIsOne) {
   EXPECT_TRUE(check_gemm(args).ok());
 }
 
+TEST(CheckGemm, HasAGateOfWholeGroupsAndNoC) {
+  GemmArgs args = valid_args();
+  args.gated = true;
+  EXPECT_THAT(check_gemm(args).message(), HasSubstr("N = 50 of a gated GEMM is not a multiple of 16"));
+  args.shape.n = 64;
+  args.ldd = 32;
+  EXPECT_TRUE(check_gemm(args).ok()) << "D has half of the columns: " << check_gemm(args).message();
+  args.ldd = 31;
+  EXPECT_THAT(check_gemm(args).message(), HasSubstr("a row of D, which has 32 elements"));
+  args.ldd = 32;
+  args.beta = 1;
+  EXPECT_THAT(check_gemm(args).message(), HasSubstr("a gated GEMM adds no C"));
+}
+
 TEST(CheckGemm, TakesCInPlaceWithOnePitch) {
   GemmArgs args = general_args();
   args.c = args.d;

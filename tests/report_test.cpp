@@ -81,6 +81,7 @@ TEST(Report, CsvIsAsPublished) {
   rows[1].output_type = DataType::Float32;
   rows[1].bias = Bias::PerColumn;
   rows[1].activation = Activation::GeluTanh;
+  rows[1].gated = true;
   rows[1].beta = 0.5F;
   rows[1].batch_count = 3;
   rows[1].variant = "cooperative_128x256_s4_c2x1";
@@ -90,7 +91,8 @@ TEST(Report, CsvIsAsPublished) {
   std::getline(lines, line);
   EXPECT_EQ(
       line,
-      "version,name,idea,type,b,out,bias,activation,beta,batch,m,n,k,mode,time_median_us,time_min_us,time_"
+      "version,name,idea,type,b,out,bias,activation,gated,beta,batch,m,n,k,mode,time_median_us,time_min_us,"
+      "time_"
       "max_us,"
       "tflops,percent_of_cublas,"
       "percent_of_ceiling,percent_of_against,sm_clock_mhz,temperature_c,watts,pj_per_flop,verified,config,"
@@ -98,12 +100,13 @@ TEST(Report, CsvIsAsPublished) {
       "driver,"
       "driver_cuda,cuda,cublas,commit,data,rounds,seed,date,command");
   std::getline(lines, line);
-  EXPECT_EQ(line,
-            "4,two_consumers,\"128x256 tile, \"\"two\"\" "
-            "consumers\",bf16,row,fp32,column,gelu_tanh,0.5,3,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
-            "785.37,100.0,,,1605,51,698.5,0.8894,yes,cooperative_128x256_s4_c2x1,,NVIDIA "
-            "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
-            "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
+  EXPECT_EQ(
+      line,
+      "4,two_consumers,\"128x256 tile, \"\"two\"\" "
+      "consumers\",bf16,row,fp32,column,gelu_tanh,true,0.5,3,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
+      "785.37,100.0,,,1605,51,698.5,0.8894,yes,cooperative_128x256_s4_c2x1,,NVIDIA "
+      "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
+      "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
   EXPECT_FALSE(std::getline(lines, line));
 }
 

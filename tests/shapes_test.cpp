@@ -101,7 +101,7 @@ TEST(Shapes, UnknownSuiteNamesTheSuites) {
   const Status status = find_suite("cubes", &shapes);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_THAT(status.message(),
-              HasSubstr("squares, llm, ragged, library, long_k, ragged_k, epilogues and batches"));
+              HasSubstr("squares, llm, ragged, library, long_k, ragged_k, epilogues, gated and batches"));
 }
 
 TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <numeric>
-#include <optional>
 
 #include "benchmark/benchmark.hpp"
 #include "benchmark/gpu_sampler.hpp"
@@ -62,28 +61,22 @@ Status set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttribute
       "cublasLtMatmulDescSetAttribute");
 }
 
-/// cublasLt's name for what is fused, if it has one: its columns are our rows, and its GELU is that of tanh.
-std::optional<cublasLtEpilogue_t> epilogue_of(const GemmArgs& args) {
-  if (args.bias_kind == Bias::PerRow) return {};
+/// cublasLt's name for what is_fused_by_cublas(): its columns are our rows, and its GELU is that of tanh.
+cublasLtEpilogue_t epilogue_of(const GemmArgs& args) {
   const bool has_bias = args.bias_kind == Bias::PerColumn;
   switch (args.activation) {
     case Activation::None: return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     case Activation::Relu: return has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case Activation::GeluTanh: return has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    case Activation::Gelu:
-    case Activation::Silu: return {};
+    default: return has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   }
-  return {};
 }
 
 }  // namespace
 
 Status CublasLtCandidates::find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates) {
   std::unique_ptr<CublasLtCandidates> found(new CublasLtCandidates);
-  if (const std::optional<cublasLtEpilogue_t> epilogue = epilogue_of(args)) {
-    HG_RETURN_IF_ERROR(found->create_handles(args, *epilogue));
-    HG_RETURN_IF_ERROR(found->ask_heuristics(args));
-  }
+  HG_RETURN_IF_ERROR(found->create_handles(args, epilogue_of(args)));
+  HG_RETURN_IF_ERROR(found->ask_heuristics(args));
   *candidates = std::move(found);
   return {};
 }
@@ -174,16 +167,16 @@ Status check_candidates(const GemmProblem& problem, std::size_t count,
   return {};
 }
 
-Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const std::size_t> which,
-                              std::span<const GemmArgs> sets, std::uint64_t seed, cudaStream_t stream,
-                              std::optional<std::size_t>* fastest) {
+Status find_fastest_candidate(const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
+                              std::span<const std::size_t> which, std::span<const GemmArgs> sets,
+                              std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest) {
   constexpr int kRounds = 3;
   fastest->reset();
   GpuSampler sampler({sets.begin(), sets.end()}, stream, nullptr);
   std::vector<std::size_t> running;  // the candidate of each of the sampler's contestants
   for (const std::size_t i : which) {
-    const Status added = sampler.add(
-        [&candidates, i](const GemmArgs& args, cudaStream_t on) { return candidates.launch(i, args, on); });
+    const Status added =
+        sampler.add([&launch, i](const GemmArgs& args, cudaStream_t on) { return launch(i, args, on); });
     if (added.code() == StatusCode::Unsupported) continue;
     HG_RETURN_IF_ERROR(added);
     running.push_back(i);

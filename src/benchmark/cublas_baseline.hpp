@@ -26,8 +26,8 @@ namespace hopper_gemm {
 /// can do.
 class CublasLtCandidates {
  public:
-  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout, leading dimensions, batches and epilogue. None
-  /// is not an error: cublasLt fuses a bias of each column of D, ReLU and GELU by tanh alone.
+  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout, leading dimensions, batches and epilogue, which
+  /// is_fused_by_cublas(). None is not an error.
   static Status find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates);
   ~CublasLtCandidates();
   CublasLtCandidates(const CublasLtCandidates&) = delete;
@@ -65,9 +65,9 @@ Status check_candidates(const GemmProblem& problem, std::size_t count,
                         std::uint64_t seed, double timeout_seconds, CandidateVerdicts* verdicts);
 
 /// Times these candidates on `sets` like the benchmark's contestants, in burst mode, and names the fastest by median. Empty
-/// when there is none that runs.
-Status find_fastest_candidate(CublasLtCandidates& candidates, std::span<const std::size_t> which,
-                              std::span<const GemmArgs> sets, std::uint64_t seed, cudaStream_t stream,
-                              std::optional<std::size_t>* fastest);
+/// when there is none that runs. launch: as check_candidates() has it.
+Status find_fastest_candidate(const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
+                              std::span<const std::size_t> which, std::span<const GemmArgs> sets,
+                              std::uint64_t seed, cudaStream_t stream, std::optional<std::size_t>* fastest);
 
 }  // namespace hopper_gemm

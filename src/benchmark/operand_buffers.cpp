@@ -57,7 +57,7 @@ BufferPlan plan_operand_buffers(const GemmProblem& problem, std::int64_t l2_byte
                   .sets = 1,
                   .a_bytes = bytes(lines_of_a(problem), ld.a, problem.input_type),
                   .b_bytes = bytes(lines_of_b(problem), ld.b, problem.input_type),
-                  .c_bytes = problem.beta == 0 ? 0 : bytes(lines_of_d(problem), ld.d, problem.output_type),
+                  .c_bytes = problem.beta == 0 ? 0 : bytes(lines_of_c(problem), ld.d, problem.output_type),
                   .bias_bytes = bytes(bias, bias.elems, problem.output_type),
                   .d_bytes = bytes(lines_of_d(problem), ld.d, problem.output_type),
                   .total_bytes = 0};
@@ -113,7 +113,7 @@ Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_byte
   HG_RETURN_IF_ERROR(fill(a, lines_of_a(problem), ld.a, problem.input_type, density, seed));
   HG_RETURN_IF_ERROR(fill(b, lines_of_b(problem), ld.b, problem.input_type, density, seed + 1));
   if (plan.c_bytes != 0) {
-    HG_RETURN_IF_ERROR(fill(c, lines_of_d(problem), ld.d, problem.output_type, integer_density(1), seed + 2));
+    HG_RETURN_IF_ERROR(fill(c, lines_of_c(problem), ld.d, problem.output_type, integer_density(1), seed + 2));
   }
   const MatrixLines bias_line = line_of_bias(problem);
   if (plan.bias_bytes != 0) {

@@ -51,6 +51,7 @@ GemmProblem with_operation(GemmProblem problem, const Operation& operation) {
   problem.output_type = operation.output_type.value_or(problem.input_type);
   problem.bias = operation.bias;
   problem.activation = operation.activation;
+  problem.gated = operation.gated;
   problem.beta = operation.beta;
   problem.batch_count = operation.batch_count;
   return problem;
@@ -58,7 +59,7 @@ GemmProblem with_operation(GemmProblem problem, const Operation& operation) {
 
 bool is_product_alone(const GemmProblem& problem) {
   return problem.alpha == 1 && problem.beta == 0 && problem.bias == Bias::None &&
-         problem.activation == Activation::None;
+         problem.activation == Activation::None && !problem.gated;
 }
 
 std::string operation_text(const GemmProblem& problem) {
@@ -66,6 +67,7 @@ std::string operation_text(const GemmProblem& problem) {
   if (problem.beta != 0) sum += " + beta · C";
   if (problem.bias != Bias::None) sum += fmt::format(" + bias of each {}", to_string(problem.bias));
   if (problem.activation != Activation::None) sum = fmt::format("{}({})", to_string(problem.activation), sum);
+  if (problem.gated) sum += ", gated";
   return fmt::format("D = {}{}, {} to {}{}", sum,
                      problem.beta == 0 ? "" : fmt::format(", beta {}", problem.beta),
                      to_string(problem.input_type), to_string(problem.output_type),

@@ -10,11 +10,13 @@
 
 namespace hopper_gemm {
 
-/// What is asked for beside the product of A and B: D = activation(A·B + beta · C + bias), in so many batches.
+/// What is asked for beside the product of A and B: D = activation(A·B + beta · C + bias), gated or not, in so many
+/// batches.
 struct Operation {
   std::optional<DataType> output_type = {};  ///< empty: the inputs'
   Bias bias = Bias::None;
   Activation activation = Activation::None;
+  bool gated = false;
   float beta = 0;
   int batch_count = 1;
   std::vector<GemmShape> shapes = {};  ///< where alone it is asked for; empty: wherever anything is

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
 
 #include "benchmark/cublas_baseline.hpp"
 #include "benchmark/cutlass_baseline.hpp"
+#include "benchmark/elementwise_epilogue.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
@@ -74,11 +76,14 @@ class CudaSession : public Session {
     for (std::size_t i = 0; i < contestants_.size(); ++i) {
       if (!contestants_[i].verifiable || !contestants_[i].fault.empty()) continue;
       indices.push_back(i);
-      targets.push_back({display_name(i), [this, i, &refused](const GemmArgs& args, cudaStream_t stream) {
-                           Status status = launches_[i](args, stream);
-                           refused[i] = status.code() == StatusCode::Unsupported;
-                           return status;
-                         }});
+      targets.push_back(
+          {display_name(i),
+           [this, i, &refused](const GemmArgs& args, cudaStream_t stream) {
+             Status status = launches_[i](args, stream);
+             refused[i] = status.code() == StatusCode::Unsupported;
+             return status;
+           },
+           contestants_[i].version == kBaselineVersion && !is_fused_by_cublas(request_.problem)});
     }
     const double timeout_seconds = hang_timeout_seconds(flops(), 1);
     std::vector<VerifyReport> reports;
@@ -140,6 +145,11 @@ class CudaSession : public Session {
 
   double flops() const { return flops_of(request_.problem); }
 
+  /// What it does of D, so that rows of the two kinds are told apart.
+  std::string name_of_baseline(const std::string& call) const {
+    return is_fused_by_cublas(request_.problem) ? call : call + " and an elementwise kernel";
+  }
+
   std::string name_of_cublas_call() const {
     const bool is_batched = request_.problem.batch_count > 1;
     if (request_.problem.input_type == DataType::Float32) {
@@ -150,36 +160,54 @@ class CudaSession : public Session {
 
   Status add_baseline() {
     HG_RETURN_IF_ERROR(Cublas::create(&cublas_));
-    if (is_product_alone(request_.problem)) {
-      add({.version = std::string(kBaselineVersion), .variant = name_of_cublas_call(), .flops = flops()},
-          [this](const GemmArgs& args, cudaStream_t stream) { return cublas_->gemm(args, stream); });
+    HG_RETURN_IF_ERROR(elementwise_.allocate(request_.problem));
+    const GemmArgs of_cublas = product_of(buffers_.sets().front());
+    if (is_product_alone(problem_of(of_cublas))) {
+      add({.version = std::string(kBaselineVersion),
+           .variant = name_of_baseline(name_of_cublas_call()),
+           .flops = flops()},
+          [this](const GemmArgs& args, cudaStream_t stream) {
+            return with_epilogue(args, cublas_->gemm(product_of(args), stream), stream);
+          });
     }
-    HG_RETURN_IF_ERROR(CublasLtCandidates::find(buffers_.sets().front(), &candidates_));
+    HG_RETURN_IF_ERROR(CublasLtCandidates::find(of_cublas, &candidates_));
+    const auto launch = [this](std::size_t index, const GemmArgs& args, cudaStream_t stream) {
+      return with_epilogue(args, candidates_->launch(index, product_of(args), stream), stream);
+    };
     std::vector<std::size_t> sound(candidates_->count());
     std::iota(sound.begin(), sound.end(), std::size_t{0});
-    if (request_.verify) HG_RETURN_IF_ERROR(leave_out_wrong_candidates(&sound));
+    if (request_.verify) HG_RETURN_IF_ERROR(leave_out_wrong_candidates(launch, &sound));
     std::optional<std::size_t> fastest;
     HG_RETURN_IF_ERROR(
-        find_fastest_candidate(*candidates_, sound, buffers_.sets(), request_.seed, stream_.get(), &fastest));
+        find_fastest_candidate(launch, sound, buffers_.sets(), request_.seed, stream_.get(), &fastest));
     if (!fastest) return {};
     add({.version = std::string(kBaselineVersion),
-         .variant = fmt::format("cublasLt #{}", *fastest),
+         .variant = name_of_baseline(fmt::format("cublasLt #{}", *fastest)),
          .flops = flops()},
-        [this, index = *fastest](const GemmArgs& args, cudaStream_t stream) {
-          return candidates_->launch(index, args, stream);
+        [launch, index = *fastest](const GemmArgs& args, cudaStream_t stream) {
+          return launch(index, args, stream);
         });
     return {};
   }
 
+  /// What cuBLAS is asked for: all of `args`, or what it leaves to the elementwise kernel.
+  GemmArgs product_of(const GemmArgs& args) const {
+    return is_fused_by_cublas(request_.problem) ? args : elementwise_.product_of(args);
+  }
+
+  /// Enqueues the rest behind product_of(args), whose launch came to `launched`.
+  Status with_epilogue(const GemmArgs& args, const Status& launched, cudaStream_t stream) const {
+    if (!launched.ok() || is_fused_by_cublas(request_.problem)) return launched;
+    return elementwise_.launch(args, stream);
+  }
+
   /// Those that are wrong become one contestant, which shows that they are.
-  Status leave_out_wrong_candidates(std::vector<std::size_t>* sound) {
+  Status leave_out_wrong_candidates(
+      const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
+      std::vector<std::size_t>* sound) {
     CandidateVerdicts verdicts;
-    HG_RETURN_IF_ERROR(check_candidates(
-        request_.problem, candidates_->count(),
-        [this](std::size_t index, const GemmArgs& args, cudaStream_t stream) {
-          return candidates_->launch(index, args, stream);
-        },
-        request_.seed, hang_timeout_seconds(flops(), 1), &verdicts));
+    HG_RETURN_IF_ERROR(check_candidates(request_.problem, candidates_->count(), launch, request_.seed,
+                                        hang_timeout_seconds(flops(), 1), &verdicts));
     *sound = verdicts.sound;
     if (verdicts.wrong.empty()) return {};
     add({.version = std::string(kBaselineVersion),
@@ -235,6 +263,7 @@ class CudaSession : public Session {
   DeviceBuffer<__nv_bfloat16> ceiling_operands_;
   DeviceBuffer<float> ceiling_sink_;
   std::unique_ptr<Cublas> cublas_;
+  ElementwiseEpilogue elementwise_;
   std::unique_ptr<CublasLtCandidates> candidates_;
   std::vector<SessionContestant> contestants_;
   std::vector<Launch> launches_;              // of each contestant
@@ -272,7 +301,8 @@ Status CudaPlatform::open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* 
 
 std::int64_t CudaPlatform::required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool verify) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t operands = hopper_gemm::required_bytes(problem, l2_bytes);
+  const std::int64_t operands =
+      hopper_gemm::required_bytes(problem, l2_bytes) + ElementwiseEpilogue::required_bytes(problem);
   // Past any GPU's memory, where the sums below could overflow, the answer no longer matters.
   constexpr std::int64_t kBeyondAnyGpu = std::int64_t{1} << 50;
   if (operands > kBeyondAnyGpu) return kMost;

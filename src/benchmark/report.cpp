@@ -76,6 +76,7 @@ Json fields(const RunInfo& run, const ResultRow& row) {
       {"out", to_string(row.output_type)},
       {"bias", to_string(row.bias)},
       {"activation", to_string(row.activation)},
+      {"gated", row.gated},
       {"beta", row.beta},
       {"batch", row.batch_count},
       {"m", row.shape.m},
@@ -117,7 +118,8 @@ std::string operation_of_all_batches(const ResultRow& row) {
                          .output_type = row.output_type,
                          .beta = row.beta,
                          .bias = row.bias,
-                         .activation = row.activation});
+                         .activation = row.activation,
+                         .gated = row.gated});
 }
 
 /// "geometric mean 100.31 over 40 problems, from 98.90 (64x7168x2048) to 103.00 (4096x4096x4096)". Needs one row at least.

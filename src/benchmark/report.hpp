@@ -39,6 +39,7 @@ struct ResultRow {
   DataType output_type = DataType::BFloat16;
   Bias bias = Bias::None;
   Activation activation = Activation::None;
+  bool gated = false;
   float beta = 0;
   int batch_count = 1;
   GemmShape shape{};

@@ -198,7 +198,7 @@ Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
   if (suite.empty() && find_operations(name).empty()) {
     return invalid_argument(
         fmt::format("--suite got '{}', but the suites are squares, llm, ragged, library, long_k, ragged_k, "
-                    "epilogues and batches; type one of these",
+                    "epilogues, gated and batches; type one of these",
                     name));
   }
   shapes->assign(suite.begin(), suite.end());
@@ -215,6 +215,13 @@ std::vector<Operation> find_operations(std::string_view name) {
                                          {.output_type = DataType::Float32}};
     for (Operation& operation : operations) operation.shapes = {kEpilogues.begin(), kEpilogues.end()};
     return operations;
+  }
+  if (name == "gated") {
+    // An MLP's first product in prefill and in decode.
+    const std::vector<GemmShape> shapes = {{4096, 28672, 4096}, {8192, 28672, 8192}, {64, 28672, 4096}};
+    return {{.shapes = shapes},
+            {.activation = Activation::Silu, .gated = true, .shapes = shapes},
+            {.activation = Activation::GeluTanh, .gated = true, .shapes = shapes}};
   }
   if (name == "batches") {
     // Attention's products, experts of equal size, and blocks of a blocked algorithm.

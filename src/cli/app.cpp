@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmark/elementwise_epilogue.hpp"
 #include "benchmark/html_report.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
@@ -518,6 +519,7 @@ class Run {
       row.output_type = group.problem.output_type;
       row.bias = group.problem.bias;
       row.activation = group.problem.activation;
+      row.gated = group.problem.gated;
       row.beta = group.problem.beta;
       row.batch_count = group.problem.batch_count;
       row.shape = group.problem.shape;
@@ -527,8 +529,9 @@ class Run {
     };
     const bool single = group.problem.input_type == DataType::Float32;
     // A contestant, if there is one, writes over the reason.
-    const Status no_baseline =
-        is_product_alone(group.problem) ? Status() : unsupported("cublasLt fuses no such operation");
+    const Status no_baseline = is_product_alone(group.problem) || !is_fused_by_cublas(group.problem)
+                                   ? Status()
+                                   : unsupported("cublasLt fuses no such operation");
     add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, no_baseline);
     for (const KernelInfo* kernel : group.kernels) {
       const Status refusal = refusal_of(*kernel, group.problem);

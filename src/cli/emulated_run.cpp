@@ -250,7 +250,7 @@ class EmulatedRun::Operands {
     const auto [m, n, k] = problem_.shape;
     const CheckResult result =
         check_host({args.d, args.ldd, reference_->data(), m, n, problem_.output_type}, rule_);
-    return result.ok() ? "" : describe(result, problem_.shape);
+    return result.ok() ? "" : describe(result, problem_.shape.m, problem_.shape.n);
   }
 
  private:

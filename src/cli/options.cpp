@@ -19,12 +19,13 @@ namespace hopper_gemm {
 namespace {
 
 // What only a GPU gives, and what only the emulator has.
-constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv",    "--json",
-                                       "--html",       "--config", "--profile",   "--out",    "--bias",
-                                       "--activation", "--beta",   "--batch",     "--against"};
+constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv",   "--json",
+                                       "--html",       "--config", "--profile",   "--out",   "--bias",
+                                       "--activation", "--gated",  "--beta",      "--batch", "--against"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 // What makes more of a GEMM than a product.
-constexpr const char* kOperationOptions[] = {"--out", "--bias", "--activation", "--beta", "--batch"};
+constexpr const char* kOperationOptions[] = {"--out",   "--bias", "--activation",
+                                             "--gated", "--beta", "--batch"};
 
 // Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
 constexpr std::string_view kFooter =
@@ -78,6 +79,7 @@ struct RawOptions {
   std::string output_type;
   std::string bias = "none";
   std::string activation = "none";
+  bool gated = false;
   std::string beta = "0";
   std::string batch_count = "1";
   std::string data = "normal";
@@ -99,9 +101,9 @@ constexpr std::string_view kTune = "tune";
 constexpr std::string_view kExplain = "explain";
 
 // What explain takes.
-constexpr std::array<std::string_view, 11> kExplainOptions = {"--size", "--shape", "--suite", "--type",
-                                                              "--b",    "--out",   "--bias",  "--activation",
-                                                              "--beta", "--batch", "--device"};
+constexpr std::array<std::string_view, 12> kExplainOptions = {"--size",  "--shape", "--suite", "--type",
+                                                              "--b",     "--out",   "--bias",  "--activation",
+                                                              "--gated", "--beta",  "--batch", "--device"};
 
 // Given twice, see check_values.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -121,9 +123,10 @@ void declare(CLI::App& app, RawOptions& raw) {
       "--size", "N", raw.sizes,
       "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
-  add_repeatable("--suite", "NAME", raw.suites,
-                 "shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. epilogues or\n"
-                 "batches, alone: with a bias, ReLU, GELU, C and\nfp32 output, or of several batches");
+  add_repeatable(
+      "--suite", "NAME", raw.suites,
+      "shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. epilogues,\n"
+      "gated or batches, alone: with a bias, ReLU, GELU,\nC and fp32 output, gated, or of several batches");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
@@ -140,6 +143,9 @@ void declare(CLI::App& app, RawOptions& raw) {
       "best: an element to add to each row or column of\nD: row, column or none (default: none)");
   add("--activation", "NAME", raw.activation,
       "best: none (default), relu, gelu, gelu_tanh or\nsilu, applied last");
+  app.add_flag("--gated", raw.gated,
+               "best: activation(gate) * up, of N columns that\nare 8 of the gate and 8 of up in turn")
+      ->disable_flag_override();
   add("--beta", "X", raw.beta, "best: add X * C (default: 0)");
   add("--batch", "N", raw.batch_count, "best: products, one behind the other in memory\n(default: 1)");
   add("--data", "NAME", raw.data,
@@ -489,6 +495,7 @@ Status read_operation(const RawOptions& raw, Operation* operation) {
         raw.activation));
   }
   operation->activation = *activation;
+  operation->gated = raw.gated;
   const char* const end = raw.beta.data() + raw.beta.size();
   const auto [stop, error] = std::from_chars(raw.beta.data(), end, operation->beta);
   constexpr NumberRule kBatches = {"--batch", "the number of batches", 1, 1 << 20, "64"};

@@ -30,7 +30,7 @@ constexpr GemmShape kDefaultFp32Shape = {4096, 4096, 4096};
 
 bool same_operation(const GemmProblem& x, const GemmProblem& y) {
   return x.output_type == y.output_type && x.beta == y.beta && x.bias == y.bias &&
-         x.activation == y.activation && x.batch_count == y.batch_count;
+         x.activation == y.activation && x.gated == y.gated && x.batch_count == y.batch_count;
 }
 
 bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape) {
@@ -43,9 +43,9 @@ std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
   const auto [m, n, k] = problem.shape;
   const GemmProblem product = with_operation(problem, {});
   if (!same_operation(product, problem) && takes(kernel, product, problem.shape)) {
-    return "leave out --out, --bias, --activation, --beta and --batch, or the version; best computes them, "
-           "for bf16 "
-           "and fp16";
+    return "leave out --out, --bias, --activation, --gated, --beta and --batch, or the version; best "
+           "computes "
+           "them, for bf16 and fp16";
   }
   const int below = k / kTmaAlignmentElems * kTmaAlignmentElems;
   const int lowest = std::max(below, kTmaAlignmentElems);

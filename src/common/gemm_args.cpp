@@ -45,7 +45,8 @@ Operand bias_of(const GemmArgs& args) {
 }
 
 Operand d_of(const GemmArgs& args) {
-  return {"D", "ldd", args.d, args.ldd, args.shape.m, args.shape.n, "row", args.output_type};
+  const int columns = args.gated ? args.shape.n / 2 : args.shape.n;
+  return {"D", "ldd", args.d, args.ldd, args.shape.m, columns, "row", args.output_type};
 }
 
 std::string extents_text(const GemmShape& shape) {
@@ -124,6 +125,7 @@ GemmProblem problem_of(const GemmArgs& args) {
           .beta = args.beta,
           .bias = args.bias_kind,
           .activation = args.activation,
+          .gated = args.gated,
           .batch_count = args.batch_count};
 }
 
@@ -135,6 +137,11 @@ Status check_gemm(const GemmArgs& args) {
   if (args.batch_count < 1) {
     return invalid_argument("there must be a batch at least, not " + std::to_string(args.batch_count));
   }
+  if (args.gated && n % (2 * kGateColumns) != 0) {
+    return invalid_argument("N = " + std::to_string(n) + " of a gated GEMM is not a multiple of " +
+                            std::to_string(2 * kGateColumns));
+  }
+  if (args.gated && args.beta != 0) return invalid_argument("a gated GEMM adds no C, so that beta must be 0");
   if (m == 0 || n == 0) return {};
   if (args.alpha != 0) {
     HG_RETURN_IF_ERROR(check_operand(a_of(args)));
@@ -153,8 +160,8 @@ Status check_gemm(const GemmArgs& args) {
 
 Status check_ladder_operation(const GemmArgs& args) {
   if (args.batch_count != 1) return unsupported("the kernels of the ladders compute one product, no batch");
-  if (args.bias_kind == Bias::None && args.activation == Activation::None) return {};
-  return unsupported("the kernels of the ladders add no bias and apply no activation");
+  if (args.bias_kind == Bias::None && args.activation == Activation::None && !args.gated) return {};
+  return unsupported("the kernels of the ladders add no bias and apply no activation or gate");
 }
 
 BatchStrides batch_strides_of(const GemmArgs& args) {

@@ -18,7 +18,8 @@
 namespace hopper_gemm {
 
 /// What a GEMM computes, whatever its operands: D[M,N] = activation(alpha · A[M,K] · B[K,N] + beta · C[M,N] + bias),
-/// accumulated in fp32 and rounded once. A, C and D are row-major.
+/// accumulated in fp32 and rounded once. A, C and D are row-major. A gated one has half of D's columns, see
+/// GemmDescriptor::gated.
 ///
 /// As in BLAS, C is not read where beta is 0, nor A and B where alpha or K is 0: NaN there stays there.
 struct GemmProblem {
@@ -30,6 +31,7 @@ struct GemmProblem {
   float beta = 0;
   Bias bias = Bias::None;  ///< elements of the output's type
   Activation activation = Activation::None;
+  bool gated = false;
   int batch_count = 1;  ///< as many products, which share the bias
 };
 
@@ -57,6 +59,7 @@ struct GemmArgs {
   const void* bias = nullptr;  // [M] or [N], of output_type
   Bias bias_kind = Bias::None;
   Activation activation = Activation::None;
+  bool gated = false;
   int batch_count = 1;  // matrices of A, B, C and D: the next begins where another line of the last would
   void* workspace = nullptr;  // of this launch's own, 16-byte aligned; a kernel may do without
   cuda::std::size_t workspace_bytes = 0;
@@ -75,11 +78,11 @@ inline constexpr int kTmaAlignmentElems = 8;
 /// The operation that `args` ask for.
 GemmProblem problem_of(const GemmArgs& args);
 
-/// What no GEMM can take. InvalidArgument: a negative extent; a null pointer, a leading dimension shorter than
+/// What no GEMM can take. InvalidArgument: a negative extent; a gate with a C, or with N no multiple of 16; a null pointer, a leading dimension shorter than
 /// its line, or an address that is no multiple of the element's size, of an operand that is read or written.
 Status check_gemm(const GemmArgs& args);
 
-/// Unsupported where args ask for a bias, an activation or batches, which no kernel of the ladders has.
+/// Unsupported where args ask for a bias, an activation, a gate or batches, which no kernel of the ladders has.
 Status check_ladder_operation(const GemmArgs& args);
 
 /// The GEMM of one batch, 0 to batch_count - 1, by itself.

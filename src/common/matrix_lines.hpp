@@ -23,9 +23,14 @@ constexpr MatrixLines lines_of_b(const GemmProblem& problem) {
   return problem.b_layout == Layout::RowMajor ? MatrixLines{batches * k, n} : MatrixLines{batches * n, k};
 }
 
-/// Of C and of D.
-constexpr MatrixLines lines_of_d(const GemmProblem& problem) {
+/// Of C, and of what an activation is applied to.
+constexpr MatrixLines lines_of_c(const GemmProblem& problem) {
   return {std::int64_t{problem.batch_count} * problem.shape.m, problem.shape.n};
+}
+
+constexpr MatrixLines lines_of_d(const GemmProblem& problem) {
+  const auto [lines, elems] = lines_of_c(problem);
+  return {lines, problem.gated ? elems / 2 : elems};
 }
 
 /// One line, of no elements where there is no bias.
@@ -64,6 +69,7 @@ constexpr GemmArgs args_of(const GemmProblem& problem, const void* a, std::int64
           .bias = bias,
           .bias_kind = problem.bias,
           .activation = problem.activation,
+          .gated = problem.gated,
           .batch_count = problem.batch_count};
 }
 

@@ -33,7 +33,7 @@ auto fields_of(const GemmDescriptor& gemm) {
   };
   return std::tuple(gemm.m, gemm.n, gemm.k, gemm.batch_count, gemm.input_type, gemm.output_type,
                     fields_of_layout(gemm.a), fields_of_layout(gemm.b), fields_of_layout(gemm.c),
-                    fields_of_layout(gemm.d), gemm.bias, gemm.bias_type, gemm.activation);
+                    fields_of_layout(gemm.d), gemm.bias, gemm.bias_type, gemm.activation, gemm.gated);
 }
 
 }  // namespace
@@ -56,6 +56,7 @@ GemmDescriptor descriptor_of(const GemmArgs& args) {
   gemm.bias = args.bias_kind;
   gemm.bias_type = args.output_type;
   gemm.activation = args.activation;
+  gemm.gated = args.gated;
   gemm.c = args.beta == 0 ? gemm.d : layout_of(args.c, args.ldc, strides.c, Layout::RowMajor, has_output);
   return gemm;
 }

@@ -10,18 +10,44 @@
 
 namespace hopper_gemm::check {
 
+// What the activation is applied to, and what that is multiplied by: 1 where there is no gate.
+struct Reference {
+  double argument;
+  double factor;
+};
+
+HG_HOST_DEVICE inline Reference reference_of(cuda::std::int64_t i, const CheckOperands& operands) {
+  if (!operands.gated) return {operands.ref[i], 1};
+  const cuda::std::int64_t column = i % operands.n;
+  const double* const gate = operands.ref + i / operands.n * 2 * operands.n +
+                             column / kGateColumns * 2 * kGateColumns + column % kGateColumns;
+  return {gate[0], gate[kGateColumns]};
+}
+
+// Element i, before its rounding.
+HG_HOST_DEVICE inline double expected_of(cuda::std::int64_t i, const CheckOperands& operands) {
+  const Reference reference = reference_of(i, operands);
+  return reference_activation(operands.activation, reference.argument) * reference.factor;
+}
+
 // Whether element i is what it should be.
 HG_HOST_DEVICE inline bool element_ok(double value, cuda::std::int64_t i, const CheckOperands& operands,
                                       const CheckRule& rule) {
   const Activation activation = operands.activation;
   const DataType type = operands.type;
-  const double ref = operands.ref[i];
-  const double expected = reference_activation(activation, ref);
+  const double expected = expected_of(i, operands);
   if (rule.kind == CheckRule::Kind::Exact) return value == round_to(type, expected);
+  const Reference reference = reference_of(i, operands);
+  const auto error_of = [&](double ref) {
+    return rule.slack + (rule.rounds_before ? unit_roundoff(type) * (fabs(ref) + rule.largest_bias) : 0);
+  };
+  const double activated = fabs(reference_activation(activation, reference.argument));
+  const double activated_error = largest_slope(activation) * error_of(reference.argument) +
+                                 approximation_error(activation) * fabs(reference.argument);
+  const double factor_error = operands.gated ? error_of(reference.factor) : 0;
+  const double error = activated_error * (fabs(reference.factor) + factor_error) + activated * factor_error;
   // A comparison with NaN is false, so NaN is never inside the bound.
-  return fabs(value - expected) <= unit_roundoff(type) * fabs(expected) +
-                                       largest_slope(activation) * rule.slack +
-                                       approximation_error(activation) * fabs(ref);
+  return fabs(value - expected) <= unit_roundoff(type) * fabs(expected) + error;
 }
 
 // The element that `ref[i]` is the reference of.
@@ -135,9 +161,18 @@ Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaSt
   HG_RETURN_IF_CUDA_ERROR(
       cudaMemcpy(&element, static_cast<const char*>(operands.d) + offset * size_of(operands.type),
                  static_cast<std::size_t>(size_of(operands.type)), cudaMemcpyDeviceToHost));
-  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(&result->first_wrong_reference, operands.ref + index, sizeof(double),
-                                     cudaMemcpyDeviceToHost));
-  result->first_wrong_reference = reference_activation(operands.activation, result->first_wrong_reference);
+  // As many references as the element has.
+  constexpr int kMost = kGateColumns + 1;
+  double references[kMost] = {};
+  CheckOperands on_host = operands;
+  on_host.ref = references;
+  const std::int64_t ref_index = !operands.gated ? index
+                                                 : index / operands.n * 2 * operands.n +
+                                                       index % operands.n / kGateColumns * 2 * kGateColumns +
+                                                       index % operands.n % kGateColumns;
+  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(references, operands.ref + ref_index,
+                                     sizeof(double) * (operands.gated ? kMost : 1), cudaMemcpyDeviceToHost));
+  result->first_wrong_reference = expected_of(0, on_host);
   result->first_wrong_index = index;
   result->first_wrong_value = load_element(&element, operands.type, 0);
   return {};
@@ -151,7 +186,7 @@ CheckResult check_host(const CheckOperands& operands, const CheckRule& rule) {
     if (result.wrong == 0) {
       result.first_wrong_index = i;
       result.first_wrong_value = value;
-      result.first_wrong_reference = reference_activation(operands.activation, operands.ref[i]);
+      result.first_wrong_reference = expected_of(i, operands);
     }
     ++result.wrong;
     if (std::isnan(value)) ++result.nans;

@@ -24,18 +24,21 @@ struct CheckRule {
     ///< both as approximation_error() and largest_slope() have it
   };
   Kind kind = Kind::Exact;
-  double slack = 0;  ///< before the activation
+  double slack = 0;            ///< before the activation
+  bool rounds_before = false;  ///< Bounded: alpha · sum + beta · C has been rounded to the element's type
+  double largest_bias = 0;     ///< what is added behind that rounding
 };
 
-/// A matrix D and its fp64 reference.
+/// A matrix D and its fp64 reference, which of a gated D has twice as many columns.
 struct CheckOperands {
   const void* d;  // [m, n], rows ldd elements apart
   cuda::std::int64_t ldd;
-  const double* ref;  // [m, n], packed: before the activation
+  const double* ref;  // [m, n] or [m, 2 n], packed: before the activation
   cuda::std::int64_t m;
   cuda::std::int64_t n;
   DataType type = DataType::BFloat16;
   Activation activation = Activation::None;
+  bool gated = false;
 };
 
 /// The 16-bit pattern, a NaN in bf16 and fp16 and, twice, in fp32, that poisons outputs before a kernel runs.

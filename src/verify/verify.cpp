@@ -26,6 +26,7 @@ constexpr int kNumRuns = 2;
 constexpr std::int64_t kGuardRows = 256;
 
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
+constexpr double kLargestNormal = 8;               // of an element of C or the bias, with room
 
 /// Where an operand lies within a buffer of its own.
 struct Placement {
@@ -52,7 +53,7 @@ struct Placements {
   Placements(const GemmProblem& problem, const VerifyOptions& options)
       : a(place(lines_of_a(problem), 1, options)),
         b(place(lines_of_b(problem), 2, options)),
-        c(place(lines_of_d(problem), 3, options)),
+        c(place(lines_of_c(problem), 3, options)),
         bias(place(line_of_bias(problem), 1, options)),
         d(place(lines_of_d(problem), 1, options)) {
     d.offset += kGuardRows * d.ld;
@@ -60,7 +61,11 @@ struct Placements {
   }
 };
 
-std::int64_t output_elems(const GemmProblem& problem) { return lines_of_d(problem).lines * problem.shape.n; }
+/// Of what the activation is applied to.
+std::int64_t product_elems(const GemmProblem& problem) {
+  const auto [lines, elems] = lines_of_c(problem);
+  return lines * elems;
+}
 
 class Verification {
  public:
@@ -76,7 +81,7 @@ class Verification {
     HG_RETURN_IF_ERROR(c_.allocate(problem_.beta == 0 ? 0 : bytes_of(at_.c, problem_.output_type)));
     HG_RETURN_IF_ERROR(bias_.allocate(bytes_of(at_.bias, problem_.output_type)));
     HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
-    HG_RETURN_IF_ERROR(ref_.allocate(output_elems(problem_)));
+    HG_RETURN_IF_ERROR(ref_.allocate(product_elems(problem_)));
     HG_RETURN_IF_ERROR(cublas_d_.allocate(ref_.size()));
     for (DeviceBuffer<std::uint16_t>& d : d_) {
       HG_RETURN_IF_ERROR(d.allocate(bytes_of(at_.d, problem_.output_type) / kUnitBytes));
@@ -134,11 +139,15 @@ class Verification {
                                     .m = lines,
                                     .n = n,
                                     .type = args.output_type,
-                                    .activation = problem_.activation};
+                                    .activation = problem_.activation,
+                                    .gated = problem_.gated};
     CheckResult result;
-    HG_RETURN_IF_ERROR(check_device(operands, rule_, kStream, &result));
+    CheckRule rule = rule_;
+    rule.rounds_before = target.rounds_before;
+    rule.largest_bias = problem_.bias == Bias::None ? 0 : kLargestNormal;
+    HG_RETURN_IF_ERROR(check_device(operands, rule, kStream, &result));
     if (!result.ok()) {
-      *wrong = describe(result, problem_.shape);
+      *wrong = describe(result, lines, n);
       return {};
     }
     std::int64_t differences = 0;
@@ -165,7 +174,7 @@ class Verification {
 
   // Nothing where beta is 0, and where a matrix of no elements has nothing to copy.
   Status copy_c_to_d(const GemmArgs& args) const {
-    if (args.beta == 0 || output_elems(problem_) == 0) return {};
+    if (args.beta == 0 || product_elems(problem_) == 0) return {};
     const auto bytes = [&](std::int64_t elems) {
       return static_cast<std::size_t>(elems * size_of(args.output_type));
     };
@@ -178,9 +187,8 @@ class Verification {
   GuardedOutput output(int run) const {
     const DeviceBuffer<std::uint16_t>& d = d_[static_cast<std::size_t>(run)];
     const std::int64_t units = size_of(problem_.output_type) / kUnitBytes;
-    return {
-        d.data(),        d.size(), at_.d.offset * units, lines_of_d(problem_).lines, problem_.shape.n * units,
-        at_.d.ld * units};
+    const auto [lines, elems] = lines_of_d(problem_);
+    return {d.data(), d.size(), at_.d.offset * units, lines, elems * units, at_.d.ld * units};
   }
 
   GemmArgs args_with_output(int run) const {
@@ -212,7 +220,7 @@ class Verification {
     const int k = problem_.shape.k;
     double largest = 0;
     double error = 0;
-    if (problem_.alpha != 0 && k > 0 && output_elems(problem_) > 0) {
+    if (problem_.alpha != 0 && k > 0 && product_elems(problem_) > 0) {
       GemmArgs product = args_with_output(0);
       product.alpha = 1;
       product.beta = 0;
@@ -230,7 +238,6 @@ class Verification {
       error = std::max(error, credible_roundings * kFp32Rounding * largest);
       if (!(error <= largest_credible)) error = largest_credible;
     }
-    constexpr double kLargestNormal = 8;  // of an element of C or the bias, with room
     const double alpha = std::fabs(static_cast<double>(problem_.alpha));
     const double beta = std::fabs(static_cast<double>(problem_.beta));
     rule_.slack = 2 * alpha * error;
@@ -276,11 +283,11 @@ Status verify_with(Verification& verification, std::span<const VerifyTarget> tar
 
 }  // namespace
 
-std::string describe(const CheckResult& result, const GemmShape& shape) {
+std::string describe(const CheckResult& result, std::int64_t rows, std::int64_t columns) {
   return fmt::format("{} of {} elements are wrong ({} NaN); the first, D[{}, {}], is {} and should be {}",
-                     result.wrong, std::int64_t{shape.m} * shape.n, result.nans,
-                     result.first_wrong_index / shape.n, result.first_wrong_index % shape.n,
-                     result.first_wrong_value, result.first_wrong_reference);
+                     result.wrong, rows * columns, result.nans, result.first_wrong_index / columns,
+                     result.first_wrong_index % columns, result.first_wrong_value,
+                     result.first_wrong_reference);
 }
 
 std::int64_t verify_required_bytes(const GemmProblem& problem) {
@@ -290,7 +297,7 @@ std::int64_t verify_required_bytes(const GemmProblem& problem) {
   const std::int64_t bias = at.bias.elems * size_of(problem.output_type);
   const std::int64_t outputs = kNumRuns * at.d.elems * size_of(problem.output_type);
   return inputs + c + bias + outputs + std::int64_t{kWorkspaceBytes} +
-         output_elems(problem) * std::int64_t{sizeof(double) + sizeof(float)};
+         product_elems(problem) * std::int64_t{sizeof(double) + sizeof(float)};
 }
 
 Status verify_targets(const GemmProblem& problem, std::span<const VerifyTarget> targets,

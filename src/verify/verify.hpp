@@ -18,6 +18,7 @@ namespace hopper_gemm {
 struct VerifyTarget {
   std::string name;
   std::function<Status(const GemmArgs&, cudaStream_t)> launch;
+  bool rounds_before = false;  ///< CheckRule::rounds_before
 };
 
 /// The verdict on one target; `detail` is one line that says what was wrong, empty if and only if it is verified.
@@ -38,8 +39,8 @@ struct VerifyOptions {
   bool in_place = false;
 };
 
-/// A result that is not ok() in one line, of a D of this shape.
-std::string describe(const CheckResult& result, const GemmShape& shape);
+/// A result that is not ok() in one line, of a D of so many rows and columns.
+std::string describe(const CheckResult& result, std::int64_t rows, std::int64_t columns);
 
 /// GPU memory that verify_targets allocates, in bytes.
 std::int64_t verify_required_bytes(const GemmProblem& problem);

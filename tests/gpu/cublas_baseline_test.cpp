@@ -173,7 +173,10 @@ TEST_P(CublasBaseline, FastestCandidateIsFoundInsideGraphs) {
   std::optional<std::size_t> fastest;
   std::vector<std::size_t> all(candidates->count());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  const Status found = find_fastest_candidate(*candidates, all, {&args_, 1}, 1, stream, &fastest);
+  const auto launch = [&](std::size_t index, const GemmArgs& args, cudaStream_t on) {
+    return candidates->launch(index, args, on);
+  };
+  const Status found = find_fastest_candidate(launch, all, {&args_, 1}, 1, stream, &fastest);
   EXPECT_TRUE(found.ok()) << found.message();
   ASSERT_TRUE(fastest.has_value());
   EXPECT_LT(*fastest, candidates->count());
