@@ -298,6 +298,19 @@ class FiguresTest(unittest.TestCase):
                                  {(batches, shape): f"{percent:.1f}" for (_, batches, shape), percent in percents.items()})
                 self.assertEqual(mean, ["geometric mean", "", f"{statistics.geometric_mean(percents.values()):.1f}"])
 
+    def test_table_of_gated(self):
+        folder = RECORDS.parent / "h100"
+        rows = {(row["version"], row["activation"], row["gated"], f"{row['m']}x{row['n']}x{row['k']}"): row
+                for row in read_rows(folder / "gated.csv") if row["verified"] == "yes"}
+        _, table = self.table("Gated", folder)
+        self.assertEqual(len(table), sum(version == "best" and gated == "true" for version, _, gated, _ in rows))
+        for shape, activation, *cells in table:
+            gated, cublas = (rows[version, activation, "true", shape] for version in ("best", "0"))
+            plain = rows["best", "none", "false", shape]
+            figures = [gated["time_median_us"], cublas["time_median_us"], gated["percent_of_cublas"],
+                       plain["time_median_us"]]
+            self.assertEqual(cells, [f"{float(figure):.1f}" for figure in figures])
+
     def test_table_of_the_library(self):
         _, rows = self.table("The library")
         self.assertEqual(len(rows), 8)
