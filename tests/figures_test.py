@@ -6,6 +6,7 @@ checks of their own (tools/generate_readme_table.py, tools/profile.py) and are l
 figure stands in CITED, where the text says whose it is.
 """
 
+import collections
 import csv
 import re
 import statistics
@@ -241,15 +242,27 @@ class FiguresTest(unittest.TestCase):
             others = [percent for shape, percent in percents.items() if len(set(shape)) > 1]
             yield from (statistics.geometric_mean(squares), statistics.geometric_mean(others))
 
+    def means_of_large_epilogues(self):
+        """Of both runs, each operation's over the shapes of 2048 rows and more."""
+        for file in ("epilogues.csv", "epilogues_before.csv"):
+            of_operations = collections.defaultdict(list)
+            for (operation, _, shape), percent in self.percents_of_best(RECORDS / file).items():
+                if int(shape.partition("x")[0]) >= 2048:
+                    of_operations[operation].append(percent)
+            yield from map(statistics.geometric_mean, of_operations.values())
+
     def test_readme_of_the_records(self):
         """Each section: the runs that it is about."""
         hopper = self.of_ladder(profile.HOPPER)
         library = self.of_files("library.csv", "library_again.csv", "library_few_rows.csv")
         for mean in self.means_of_suites():
             library.add("%", mean)
+        fused = self.of_files("epilogues.csv", "epilogues_before.csv")
+        for mean in self.means_of_large_epilogues():
+            fused.add("%", mean)
         known = {"": hopper, "How to read the profiles": hopper, "The ampere ladder": self.of_ladder(profile.AMPERE),
                  "The library": library, "Off the tile grid": self.of_files("ragged.csv"),
-                 "Fused operations": self.of_files("epilogues.csv"), "Batches": self.of_files("batches.csv")}
+                 "Fused operations": fused, "Gated": self.of_files("gated.csv"), "Batches": self.of_files("batches.csv")}
         text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))
         sections = {section.partition("\n")[0] if i else "": section
                     for i, section in enumerate(re.split("^## ", text, flags=re.MULTILINE))}
@@ -298,18 +311,19 @@ class FiguresTest(unittest.TestCase):
                                  {(batches, shape): f"{percent:.1f}" for (_, batches, shape), percent in percents.items()})
                 self.assertEqual(mean, ["geometric mean", "", f"{statistics.geometric_mean(percents.values()):.1f}"])
 
-    def test_table_of_gated(self):
-        folder = RECORDS.parent / "h100"
-        rows = {(row["version"], row["activation"], row["gated"], f"{row['m']}x{row['n']}x{row['k']}"): row
-                for row in read_rows(folder / "gated.csv") if row["verified"] == "yes"}
-        _, table = self.table("Gated", folder)
-        self.assertEqual(len(table), sum(version == "best" and gated == "true" for version, _, gated, _ in rows))
-        for shape, activation, *cells in table:
-            gated, cublas = (rows[version, activation, "true", shape] for version in ("best", "0"))
-            plain = rows["best", "none", "false", shape]
-            figures = [gated["time_median_us"], cublas["time_median_us"], gated["percent_of_cublas"],
-                       plain["time_median_us"]]
-            self.assertEqual(cells, [f"{float(figure):.1f}" for figure in figures])
+    def test_tables_of_gated(self):
+        for folder in (RECORDS, RECORDS.parent / "h100"):
+            rows = {(row["version"], row["activation"], row["gated"], f"{row['m']}x{row['n']}x{row['k']}"): row
+                    for row in read_rows(folder / "gated.csv") if row["verified"] == "yes"}
+            _, table = self.table("Gated", folder)
+            self.assertEqual(len(table), sum(version == "best" and gated == "true" for version, _, gated, _ in rows))
+            for shape, activation, *cells in table:
+                with self.subTest(folder.name, shape=shape, activation=activation):
+                    gated, cublas = (rows[version, activation, "true", shape] for version in ("best", "0"))
+                    plain = rows["best", "none", "false", shape]
+                    figures = [gated["time_median_us"], cublas["time_median_us"], gated["percent_of_cublas"],
+                               plain["time_median_us"]]
+                    self.assertEqual(cells, [f"{float(figure):.1f}" for figure in figures])
 
     def test_table_of_the_library(self):
         _, rows = self.table("The library")
