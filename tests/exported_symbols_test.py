@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-ALLOWED = re.compile(r"hgemm_\w+|hopper_gemm::gemm\(.*|hopper_gemm::GemmPlan::.*")
+ALLOWED = re.compile(r"hgemm_\w+|hopper_gemm::gemm\(.*|hopper_gemm::interleave_gate_and_up\(.*|hopper_gemm::GemmPlan::.*")
 DECLARATION = re.compile(r"^HG_API [\w\s*]*?\b(hgemm_\w+)\(", re.MULTILINE)
 
 

@@ -1,13 +1,22 @@
 #include "fake_library.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Faults that CMake builds in: FAKE_LIBRARY_VERSION, FAKE_LIBRARY_WITHOUT_RUN, FAKE_LIBRARY_OLD_OPERANDS. */
+/* Faults that CMake builds in: FAKE_LIBRARY_VERSION, FAKE_LIBRARY_WITHOUT_RUN, FAKE_LIBRARY_OLD_OPERANDS. And a library of
+   before the gate: FAKE_LIBRARY_WITHOUT_GATE. */
 #ifndef FAKE_LIBRARY_VERSION
 #define FAKE_LIBRARY_VERSION HOPPER_GEMM_VERSION
 #endif
-#ifdef FAKE_LIBRARY_OLD_OPERANDS
+#ifdef FAKE_LIBRARY_WITHOUT_GATE
+#define FAKE_LIBRARY_DESCRIPTOR_BYTES offsetof(hgemm_descriptor_t, aux)
+#else
+#define FAKE_LIBRARY_DESCRIPTOR_BYTES sizeof(hgemm_descriptor_t)
+#endif
+#if defined(FAKE_LIBRARY_WITHOUT_GATE)
+#define FAKE_LIBRARY_OPERANDS_BYTES offsetof(hgemm_operands_t, aux)
+#elif defined(FAKE_LIBRARY_OLD_OPERANDS)
 #define FAKE_LIBRARY_OPERANDS_BYTES (sizeof(hgemm_operands_t) - sizeof(size_t))
 #else
 #define FAKE_LIBRARY_OPERANDS_BYTES sizeof(hgemm_operands_t)
@@ -31,7 +40,7 @@ const fake_calls_t* fake_library_calls(void) { return &calls; }
 hgemm_status_t hgemm_plan_create(hgemm_plan_t** plan, const hgemm_descriptor_t* descriptor,
                                  const hgemm_options_t* options) {
   *plan = NULL;
-  if (descriptor->struct_bytes != sizeof(hgemm_descriptor_t)) {
+  if (descriptor->struct_bytes != FAKE_LIBRARY_DESCRIPTOR_BYTES) {
     return fail(HGEMM_INVALID_ARGUMENT, "descriptor->struct_bytes is wrong");
   }
   if (options->struct_bytes != sizeof(hgemm_options_t)) {

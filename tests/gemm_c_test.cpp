@@ -214,7 +214,7 @@ TEST_F(GemmC, RefusesStructsOfAnotherSize) {
 TEST_F(GemmC, TakesStructsOfBeforeTheGate) {
   hgemm_descriptor_t descriptor = small_gemm();
   hgemm_operands_t operands = small_operands();
-  descriptor.struct_bytes = offsetof(hgemm_descriptor_t, gated);
+  descriptor.struct_bytes = offsetof(hgemm_descriptor_t, aux);
   operands.struct_bytes = offsetof(hgemm_operands_t, aux);
   // Behind them lies something else of the caller's.
   descriptor.gated = descriptor.has_aux = 1;

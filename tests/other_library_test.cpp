@@ -105,6 +105,19 @@ TEST_F(OtherLibraryTest, OtherInterfacesAreRefused) {
                     HasSubstr("(operands->struct_bytes is wrong); type the path of a build")));
 }
 
+TEST_F(OtherLibraryTest, OneOfBeforeTheGateIsRacedWithoutIt) {
+  std::unique_ptr<OtherLibrary> library;
+  const Status status =
+      OtherLibrary::load("--against", path_beside_the_test("fake_library_without_gate.so"), &library);
+  ASSERT_TRUE(status.ok()) << status.message();
+  GemmArgs args = args_at({48, 64, 64});
+  EXPECT_TRUE(library->launch(args, nullptr).ok());
+  args.gated = true;
+  const Status refusal = library->launch(args, nullptr);
+  EXPECT_EQ(refusal.code(), StatusCode::Unsupported);
+  EXPECT_EQ(refusal.message(), "it is of a version that has no gated GEMM");
+}
+
 TEST_F(OtherLibraryTest, GetsTheDescriptorAndTheOperands) {
   const std::unique_ptr<OtherLibrary> library = loaded();
   GemmArgs args = args_at({48, 56, 64});

@@ -49,9 +49,9 @@ class Descriptor(ctypes.Structure):
         ("bias_type", ctypes.c_int),
         ("bias_batch_stride", ctypes.c_int64),
         ("activation", ctypes.c_int),
+        ("aux", MatrixLayout),
         ("gated", ctypes.c_int32),
         ("has_aux", ctypes.c_int32),
-        ("aux", MatrixLayout),
     ]
 
 
@@ -165,7 +165,7 @@ class Plan:
             *(_matrix_layout(**(fields or {})) for fields in (a, b, c, d)),
             _index_of("bias", bias, BIASES), _index_of("bias_type", bias_type, DATA_TYPES),
             _integer("bias_batch_stride", bias_batch_stride), _index_of("activation", activation, ACTIVATIONS),
-            gated, aux is not None, _matrix_layout(**(aux or {})))
+            _matrix_layout(**(aux or {})), gated, aux is not None)
         options = Options(ctypes.sizeof(Options), config.encode(), programmatic_dependent_launch,
                           _size("workspace_limit_bytes", workspace_limit_bytes))
         self._plan = ctypes.c_void_p()
@@ -368,7 +368,7 @@ def interleave_gate_and_up(gate, up, b, *, stream=0):
     layouts = {name: _matrix_layout(**_layout(name, array, 1)) for name, array in arrays.items()}
     packed = _matrix_layout()
     descriptor = Descriptor(ctypes.sizeof(Descriptor), 1, n, k, 1, _index_of("type", of_b.data_type, DATA_TYPES), 0, packed,
-                            layouts["b"], packed, packed, 0, 0, 0, 0, True, False, packed)
+                            layouts["b"], packed, packed, 0, 0, 0, 0, packed, True, False)
     _check(library().hgemm_interleave_gate_and_up(ctypes.byref(descriptor), of_gate.address, of_up.address,
                                                   ctypes.byref(layouts["gate"]), of_b.address, stream))
     return b

@@ -86,9 +86,9 @@ typedef struct hgemm_descriptor {
   hgemm_data_type_t bias_type;
   int64_t bias_batch_stride;
   hgemm_activation_t activation;
-  int32_t gated;    ///< 0 or 1
-  int32_t has_aux;  ///< 0 or 1
-  hgemm_matrix_layout_t aux;
+  hgemm_matrix_layout_t aux;  ///< where has_aux
+  int32_t gated;              ///< 0 or 1
+  int32_t has_aux;            ///< 0 or 1
 } hgemm_descriptor_t;
 
 /// hopper_gemm::GemmOptions.
@@ -122,7 +122,7 @@ typedef struct hgemm_operands {
   {                                                                                                    \
     sizeof(hgemm_descriptor_t), 0, 0, 0, 1, HGEMM_BF16, HGEMM_BF16, HGEMM_MATRIX_LAYOUT_INIT,          \
         HGEMM_MATRIX_LAYOUT_INIT, HGEMM_MATRIX_LAYOUT_INIT, HGEMM_MATRIX_LAYOUT_INIT, HGEMM_BIAS_NONE, \
-        HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE, 0, 0, HGEMM_MATRIX_LAYOUT_INIT                           \
+        HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE, HGEMM_MATRIX_LAYOUT_INIT, 0, 0                           \
   }
 
 /// The configuration that the library chooses, programmatic dependent launch where it helps, without a workspace.

@@ -53,9 +53,9 @@ hgemm_descriptor_t to_c(const GemmDescriptor& gemm) {
           .bias_type = static_cast<hgemm_data_type_t>(gemm.bias_type),
           .bias_batch_stride = gemm.bias_batch_stride,
           .activation = static_cast<hgemm_activation_t>(gemm.activation),
+          .aux = to_c(gemm.aux),
           .gated = gemm.gated ? 1 : 0,
-          .has_aux = gemm.has_aux ? 1 : 0,
-          .aux = to_c(gemm.aux)};
+          .has_aux = gemm.has_aux ? 1 : 0};
 }
 
 hgemm_operands_t operands_of(const GemmArgs& args) {
@@ -157,7 +157,7 @@ Status OtherLibrary::check_structs() {
   const Status status = check();
   if (status.code() != StatusCode::InvalidArgument) return status;
   // A library of before the gate has structs that end where it begins, and takes no others.
-  struct_bytes_ = {.descriptor = offsetof(hgemm_descriptor_t, gated),
+  struct_bytes_ = {.descriptor = offsetof(hgemm_descriptor_t, aux),
                    .operands = offsetof(hgemm_operands_t, aux)};
   return check().ok() ? Status{} : status;
 }

@@ -77,6 +77,10 @@ hgemm_status_t guarded(Function function) noexcept {
   }
 }
 
+// The structs of before the gate end where these fields begin, padding and all, which is 8 bytes behind the last one.
+static_assert(offsetof(hgemm_descriptor_t, aux) == offsetof(hgemm_descriptor_t, activation) + 8);
+static_assert(offsetof(hgemm_operands_t, aux) == offsetof(hgemm_operands_t, workspace_bytes) + 8);
+
 /// Reads a struct of the caller's, which may be of a version of the library that had fewer fields: of first_bytes.
 /// read: by its initialiser. InvalidArgument: null, or of a version that this one does not know.
 template <typename Struct>
@@ -161,8 +165,8 @@ GemmOperands from_c(const hgemm_operands_t& operands) {
 
 Status read(const hgemm_descriptor_t* descriptor, GemmDescriptor* gemm) {
   hgemm_descriptor_t known = HGEMM_DESCRIPTOR_INIT;
-  HG_RETURN_IF_ERROR(read_struct("descriptor", "hgemm_descriptor_t", descriptor,
-                                 offsetof(hgemm_descriptor_t, gated), &known));
+  HG_RETURN_IF_ERROR(
+      read_struct("descriptor", "hgemm_descriptor_t", descriptor, offsetof(hgemm_descriptor_t, aux), &known));
   *gemm = from_c(known);
   return {};
 }
