@@ -72,7 +72,7 @@ struct GemmDescriptor {
   std::int64_t bias_batch_stride = 0;       ///< elements, or kPacked; 0: all batches share one
   Activation activation = Activation::None;
   /// D[M, N / 2] = activation(gate) · up, as SwiGLU and its kin have it (Shazeer, "GLU Variants Improve Transformer",
-  /// arXiv:2002.05202). Of the N columns of op(B), and of the bias, 8 belong to the gate and the next 8 to up, in turns:
+  /// arXiv:2002.05202). Columns of op(B), and elements of the bias, alternate in groups of 8, the gate's first and then up's:
   /// interleave_gate_and_up() makes such a B. n is a multiple of 16, D is row-major, and no run has a beta other than 0.
   bool gated = false;
   /// Runs store aux[M, N] too: what the activation is applied to, of a gated GEMM gate and up as they lie in op(B). A

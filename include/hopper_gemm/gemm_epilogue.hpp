@@ -22,8 +22,8 @@ inline constexpr int kGateColumns = 8;
 ///
 ///   value = alpha · sum + beta · C + bias, [M, N]
 ///   aux = value, where there is one
-///   D = activation(value), or where it is gated, [M, N / 2]: activation(gate) · up, of groups of 8 columns of
-///       values, which are gate and up in turn
+///   D = activation(value), or where it is gated, [M, N / 2]: activation(gate) · up, where groups of 8 columns of
+///       values alternate, the gate's first
 ///
 /// C, D and aux are row-major matrices, one after the other at their batch strides (0: all the same one). Strides and
 /// leading dimensions are in elements. C is not read where beta is 0; it may be D, which a gated one may not.

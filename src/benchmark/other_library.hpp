@@ -52,7 +52,7 @@ class OtherLibrary {
     std::size_t workspace_limit_bytes = 0;
   };
 
-  /// Of the structs as the library knows them.
+  /// The sizes of the structs as the library knows them.
   struct StructBytes {
     std::size_t descriptor;
     std::size_t operands;

@@ -337,7 +337,7 @@ __device__ __forceinline__ int gated_column(int column) {
   return column / (2 * kGateColumns) * kGateColumns + column % kGateColumns;
 }
 
-/// Takes the gates or the ups of a fragment that begins with a gate, whose groups of 8 columns are gate and up in turn.
+/// Takes the gates or the ups of a fragment, whose groups of 8 columns alternate and begin with the gate's.
 template <int kCount>
 __device__ __forceinline__ void take_groups(float (&taken)[kCount / 2], const float (&values)[kCount],
                                             int first_group) {

@@ -16,12 +16,17 @@ struct Reference {
   double factor;
 };
 
-HG_HOST_DEVICE inline Reference reference_of(cuda::std::int64_t i, const CheckOperands& operands) {
-  if (!operands.gated) return {operands.ref[i], 1};
+// Where in `ref` that is. What a gate is for stands kGateColumns behind it.
+HG_HOST_DEVICE inline cuda::std::int64_t index_of_argument(cuda::std::int64_t i,
+                                                           const CheckOperands& operands) {
+  if (!operands.gated) return i;
   const cuda::std::int64_t column = i % operands.n;
-  const double* const gate = operands.ref + i / operands.n * 2 * operands.n +
-                             column / kGateColumns * 2 * kGateColumns + column % kGateColumns;
-  return {gate[0], gate[kGateColumns]};
+  return (i / operands.n * operands.n + column / kGateColumns * kGateColumns) * 2 + column % kGateColumns;
+}
+
+HG_HOST_DEVICE inline Reference reference_of(cuda::std::int64_t i, const CheckOperands& operands) {
+  const double* const argument = operands.ref + index_of_argument(i, operands);
+  return {argument[0], operands.gated ? argument[kGateColumns] : 1};
 }
 
 // Element i, before its rounding.
@@ -166,11 +171,7 @@ Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaSt
   double references[kMost] = {};
   CheckOperands on_host = operands;
   on_host.ref = references;
-  const std::int64_t ref_index = !operands.gated ? index
-                                                 : index / operands.n * 2 * operands.n +
-                                                       index % operands.n / kGateColumns * 2 * kGateColumns +
-                                                       index % operands.n % kGateColumns;
-  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(references, operands.ref + ref_index,
+  HG_RETURN_IF_CUDA_ERROR(cudaMemcpy(references, operands.ref + index_of_argument(index, operands),
                                      sizeof(double) * (operands.gated ? kMost : 1), cudaMemcpyDeviceToHost));
   result->first_wrong_reference = expected_of(0, on_host);
   result->first_wrong_index = index;

@@ -61,7 +61,7 @@ struct Placements {
   }
 };
 
-/// Of what the activation is applied to.
+/// How many elements the activation is applied to.
 std::int64_t product_elems(const GemmProblem& problem) {
   const auto [lines, elems] = lines_of_c(problem);
   return lines * elems;

@@ -48,8 +48,8 @@ __device__ __forceinline__ void activate(float (&values)[kCount], const GemmEpil
   }
 }
 
-/// Makes activation(gate) · up of groups of 8 columns that are gate and up in turn. Half as many values are left, the first
-/// ones.
+/// Makes activation(gate) · up of values whose groups of 8 columns alternate, the gate's first. Half as many values are
+/// left, the first ones.
 template <int kCount>
 __device__ __forceinline__ void apply_gate(float (&values)[kCount], const GemmEpilogue& operations) {
   float up[kCount / 2];
