@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "benchmark/benchmark.hpp"
+#include "benchmark/elementwise_epilogue.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "registry/registry.hpp"
 #include "verify/verify.hpp"
@@ -75,8 +76,10 @@ cublasLtEpilogue_t epilogue_of(const GemmArgs& args) {
 
 Status CublasLtCandidates::find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates) {
   std::unique_ptr<CublasLtCandidates> found(new CublasLtCandidates);
-  HG_RETURN_IF_ERROR(found->create_handles(args, epilogue_of(args)));
-  HG_RETURN_IF_ERROR(found->ask_heuristics(args));
+  if (is_fused_by_cublas(problem_of(args))) {
+    HG_RETURN_IF_ERROR(found->create_handles(args, epilogue_of(args)));
+    HG_RETURN_IF_ERROR(found->ask_heuristics(args));
+  }
   *candidates = std::move(found);
   return {};
 }

@@ -26,8 +26,8 @@ namespace hopper_gemm {
 /// can do.
 class CublasLtCandidates {
  public:
-  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout, leading dimensions, batches and epilogue, which
-  /// is_fused_by_cublas(). None is not an error.
+  /// Asks for up to 32 candidates for GEMMs of args' shape, types, layout, leading dimensions, batches and epilogue. None is not
+  /// an error, and all that there is where the operation is not is_fused_by_cublas().
   static Status find(const GemmArgs& args, std::unique_ptr<CublasLtCandidates>* candidates);
   ~CublasLtCandidates();
   CublasLtCandidates(const CublasLtCandidates&) = delete;

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "benchmark/elementwise_epilogue.hpp"
 #include "benchmark/html_report.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
@@ -529,9 +528,8 @@ class Run {
     };
     const bool single = group.problem.input_type == DataType::Float32;
     // A contestant, if there is one, writes over the reason.
-    const Status no_baseline = is_product_alone(group.problem) || !is_fused_by_cublas(group.problem)
-                                   ? Status()
-                                   : unsupported("cublasLt fuses no such operation");
+    const Status no_baseline =
+        is_product_alone(group.problem) ? Status() : unsupported("cublasLt fuses no such operation");
     add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, no_baseline);
     for (const KernelInfo* kernel : group.kernels) {
       const Status refusal = refusal_of(*kernel, group.problem);

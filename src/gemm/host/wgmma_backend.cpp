@@ -189,19 +189,12 @@ bool is_schedule(std::string_view name) {
 Status prepare(const Problem& problem, const Device& device, const std::string& requested,
                std::unique_ptr<const PreparedGemm>* prepared) {
   const bool has_name = !requested.empty() && !is_schedule(requested);
+  const Status no_room = unsupported("wgmma: the GPU has no room for a CTA");
   const std::vector<Estimate> estimates = ranked(problem, active_clusters_of(device));
   const auto find = [&](std::string_view name) {
     return std::find_if(estimates.begin(), estimates.end(),
                         [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
   };
-  // What kernels that add no C leave. Partials would need a workspace that the plan does not speak of.
-  Problem with_c = problem;
-  with_c.args.epilogue.beta = 1;
-  with_c.workspace_limit_bytes = 0;
-  const bool may_have_c = !problem.args.epilogue.is_gated;
-  const std::vector<Estimate> estimates_with_c =
-      may_have_c ? ranked(with_c, active_clusters_of(device)) : std::vector<Estimate>();
-  auto general = estimates_with_c.begin();
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
   if (is_schedule(requested)) {
@@ -228,11 +221,9 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     chosen = tuned;
     reason = "measured as fast for this shape on an H200";
   }
-  if (chosen == estimates.end() || (may_have_c && estimates_with_c.empty())) {
-    return unsupported("wgmma: the GPU has no room for a CTA");
-  }
+  if (chosen == estimates.end()) return no_room;
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
-                              std::unique_ptr<const PreparedGemm> rest,
+                              std::unique_ptr<const PreparedGemm> rest, const Estimate* general,
                               std::unique_ptr<const PreparedGemm>* made) -> Status {
     const GemmConfig& config = estimate.config;
     std::unique_ptr<const KernelLauncher> launcher;
@@ -244,24 +235,37 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                             .overlaps = problem.programmatic_dependent_launch && estimate.overlaps},
                            &launcher));
     if (config.workspace_split_k > 1) HG_RETURN_IF_ERROR(load_reduce_partials());
-    std::string text = explain(estimate, estimates, rest == nullptr ? nullptr : &*general, reason);
+    std::string text = explain(estimate, estimates, general, reason);
     *made = std::make_unique<PreparedWgmma>(problem, config, std::move(launcher), std::move(rest), name,
                                             std::move(text));
     return {};
   };
-  const auto prepare_with_rest = [&](const Estimate& estimate) {
+  // What kernels that add no C leave, ranked when the first of them is chosen. Partials would need a workspace that the plan
+  // does not speak of.
+  std::vector<Estimate> estimates_with_c;
+  auto general = estimates_with_c.cend();
+  const auto prepare_with_rest = [&](const Estimate& estimate) -> Status {
     const std::string name = has_name ? requested : name_of(estimate.config);
-    std::unique_ptr<const PreparedGemm> rest;
-    if (may_have_c && !can_add_c(estimate.config.kernel, problem)) {
-      // The driver may refuse the tensor maps of one configuration and take those of the next.
-      while (rest == nullptr) {
-        const Status status = prepare_by(*general, name, nullptr, &rest);
-        if (status.ok()) continue;
-        if (status.code() != StatusCode::Unsupported || general + 1 == estimates_with_c.end()) return status;
-        ++general;
-      }
+    if (problem.args.epilogue.is_gated || can_add_c(estimate.config.kernel, problem)) {
+      return prepare_by(estimate, name, nullptr, nullptr, prepared);
     }
-    return prepare_by(estimate, name, std::move(rest), prepared);
+    if (estimates_with_c.empty()) {
+      Problem with_c = problem;
+      with_c.args.epilogue.beta = 1;
+      with_c.workspace_limit_bytes = 0;
+      estimates_with_c = ranked(with_c, active_clusters_of(device));
+      general = estimates_with_c.cbegin();
+      if (estimates_with_c.empty()) return no_room;
+    }
+    // The driver may refuse the tensor maps of one configuration and take those of the next.
+    std::unique_ptr<const PreparedGemm> rest;
+    while (rest == nullptr) {
+      const Status status = prepare_by(*general, name, nullptr, nullptr, &rest);
+      if (status.ok()) continue;
+      if (status.code() != StatusCode::Unsupported || general + 1 == estimates_with_c.cend()) return status;
+      ++general;
+    }
+    return prepare_by(estimate, name, std::move(rest), &*general, prepared);
   };
   auto candidate = chosen;
   for (auto next = estimates.begin();; ++next) {
