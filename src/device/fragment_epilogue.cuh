@@ -133,14 +133,6 @@ __device__ __forceinline__ float2 pair_of(const cuda::std::uint32_t (&words)[kWo
   return {static_cast<float>(value.x), static_cast<float>(value.y)};
 }
 
-/// Of a C whose pairs are all aligned and inside.
-template <typename Bits, int kGroups>
-__device__ __forceinline__ void load_whole_c(EpilogueInputs<kGroups>& inputs, const GemmEpilogue& epilogue,
-                                             FragmentPosition position) {
-  for_each_whole_pair<kGroups>(static_cast<const Bits*>(epilogue.c), epilogue.ldc, epilogue.c_batch_stride,
-                               position, [&](int i, const Bits* pair) { load_pair(inputs.c, i / 2, pair); });
-}
-
 template <typename Bits, int kGroups>
 __device__ __forceinline__ void load_c(EpilogueInputs<kGroups>& inputs, const GemmEpilogue& epilogue,
                                        FragmentPosition position, GemmShape shape) {
@@ -241,29 +233,6 @@ __device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const Epi
       values[group * 4 + half * 2] += bias.x;
       values[group * 4 + half * 2 + 1] += bias.y;
     }
-  }
-}
-
-/// Loads what the lane's elements at `position` take of the bias, if there is one, and adds it.
-template <int kCount>
-__device__ __forceinline__ void load_and_add_bias(float (&values)[kCount], const GemmEpilogue& epilogue,
-                                                  FragmentPosition position, GemmShape shape) {
-  constexpr int kGroups = kCount / 4;
-  if (epilogue.bias_kind == Bias::None) return;
-  EpilogueInputs<kGroups> inputs;
-  switch (epilogue.bias_type) {
-    case DataType::BFloat16:
-      load_bias<cuda::std::uint16_t>(inputs, epilogue, position, shape);
-      add_bias<__nv_bfloat16>(values, inputs, epilogue.bias_kind);
-      break;
-    case DataType::Float16:
-      load_bias<cuda::std::uint16_t>(inputs, epilogue, position, shape);
-      add_bias<__half>(values, inputs, epilogue.bias_kind);
-      break;
-    case DataType::Float32:
-      load_bias<cuda::std::uint32_t>(inputs, epilogue, position, shape);
-      add_bias<float>(values, inputs, epilogue.bias_kind);
-      break;
   }
 }
 

@@ -322,8 +322,8 @@ std::vector<Case> cases_of_splits() {
   return cases;
 }
 
-/// Auxiliary outputs and gates: of every configuration once, and of those with a mixed tile N with all that goes along with
-/// them, an output that TMA cannot store among it.
+/// Auxiliary outputs and gates: of every configuration once, but of large clusters that share K only with the smallest
+/// tiles; and of those with a mixed tile N with all that goes along with them, an output that TMA cannot store among it.
 std::vector<Case> cases_of_outputs() {
   std::vector<Case> cases;
   int number = 0;
@@ -331,9 +331,10 @@ std::vector<Case> cases_of_outputs() {
     const KernelConfig& kernel = config.kernel;
     if (kernel.epilogues == Epilogues::AlphaOnly || config.workspace_split_k > kMostClusters) continue;
     const bool is_mixed = kernel.narrow_n != 0;
+    const int ctas = config.split_k * config.workspace_split_k;
+    if (ctas > 2 && kernel.block_m * kernel.block_n > 64 * 64) continue;
     for (int i = 0; i < (is_mixed ? 18 : 1); ++i) {
       ++number;
-      const int ctas = config.split_k * config.workspace_split_k;
       const int rows = kernel.schedule == Schedule::SmallM ? kernel.block_m - 1 : kernel.block_m + 5;
       LibraryProblem problem =
           general({rows, kernel.block_n * kernel.cluster_n + number % 3 * 131 + 3,

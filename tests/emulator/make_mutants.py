@@ -141,7 +141,7 @@ SIMT_TILES_READ = """    // All threads have read the tiles before the next ones
     __syncthreads();
 """
 SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElems == 0;"
-LIBRARY_FENCE = "    ptx::fence_proxy_async_shared_cta();\n    __syncwarp();\n    if (lane_ == 0) {\n"
+LIBRARY_FENCE = "  ptx::fence_proxy_async_shared_cta();\n  __syncwarp();\n  if (lane == 0) {\n"
 LIBRARY_DRAIN = "        smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
 LIBRARY_DRAIN_FROM = "    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};\n"
 WIDE_UPPER_DONE = "  wgmma_wait_group<kEnds>();\n  wgmma_fence_operand(upper);\n"
@@ -167,7 +167,7 @@ SKINNY_COLUMNS = "  if (shape.n - tile.column > params.columns) shape.n = tile.c
 SKINNY_TRANSPOSED = "  __syncwarp();\n#pragma unroll\n  for (int e = 0; e < Config::kPiece / 2; ++e) {\n    sums[e] ="
 SKINNY_STAGED = "    __syncwarp();\n#pragma unroll 4\n"
 SKINNY_SLOT = "slot * (split - 1) + source - (source < owner ? 0 : 1);"
-LIBRARY_INTERIOR = "params.stores_by_tma && (params.shape.n"
+BY_ELEMENTS = "const bool by_elements = corner.column > output.tma_columns - kColumns;"
 
 # The one function that the library of a ladder's mutant shows. mutant_library_launch.cpp has that of the others.
 LAUNCH = """
@@ -555,25 +555,25 @@ MUTANTS = {
     "library_multicast_to_another_row": (LIBRARY, [
         (COOPERATIVE, "(1 << rank_m) * ((1 <<", "(1 << (rank_m ^ 1)) * ((1 <<")]),
     "library_no_proxy_fence": (LIBRARY, [
-        (COOPERATIVE, LIBRARY_FENCE, LIBRARY_FENCE.replace("    ptx::fence_proxy_async_shared_cta();\n", ""))]),
+        (COOPERATIVE, LIBRARY_FENCE, LIBRARY_FENCE.replace("  ptx::fence_proxy_async_shared_cta();\n", ""))]),
     "library_staging_not_waited_for": (LIBRARY, [
         (COOPERATIVE, LIBRARY_STAGING, LIBRARY_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
-    "library_exit_before_the_stores": (LIBRARY, [(COOPERATIVE, "    stores.drain();\n", "")]),
+    "library_exit_before_the_stores": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n  }\n}", "  }\n}")]),
     "library_store_over_the_last_chunk": (LIBRARY, [
-        (COOPERATIVE, LIBRARY_INTERIOR, LIBRARY_INTERIOR.replace("(params", "(true || params"))]),
+        (STORE, BY_ELEMENTS, "const bool by_elements = output.tma_columns == 0;")]),
     "library_no_drain": (LIBRARY, [(COOPERATIVE, LIBRARY_DRAIN, "")]),
     "library_drain_from_the_last_stage": (LIBRARY, [(PIPELINE, LIBRARY_DRAIN_FROM, "")]),
     "library_producer_lanes_part": (LIBRARY, [
         (PIPELINE, "    producer_wait(state);\n    __syncwarp();", "    producer_wait(state);")]),
     "library_sums_read_before_they_are_there": (LIBRARY, [
-        (COOPERATIVE, "    smem.exchange.await_sums();\n", "")]),
+        (COOPERATIVE, "    if (split_ > 1) smem_.exchange.await_sums();\n", "")]),
     "library_sums_over_stages_in_use": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_WAIT_FOR_PEERS, "")]),
     "library_sums_of_one_consumer_too_early": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "static_cast<cuda::std::uint32_t>((split - 1) * num_consumers)",
          "static_cast<cuda::std::uint32_t>(split - 1) + 0u * num_consumers")]),
     "library_sums_without_the_cluster_barrier": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "    ptx::barrier_cluster_wait();\n", "")]),
-    "library_sums_of_the_others_alone": (LIBRARY, [(COOPERATIVE, "{ values[e] += sum; }", "{ values[e] += 0 * sum; }")]),
+    "library_sums_of_the_others_alone": (LIBRARY, [(COOPERATIVE, "{ sums[e] += sum; }", "{ sums[e] += 0 * sum; }")]),
     "library_sums_to_the_same_place": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_SLOT, "0 * source;")]),
     "library_sums_tell_the_sender": (LIBRARY, [
         (SPLIT_K_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
@@ -582,14 +582,14 @@ MUTANTS = {
     "library_expects_too_many_sums": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * split * piece_bytes")]),
     "library_split_forgets_the_longer_parts": (LIBRARY, [
-        (COOPERATIVE, "(split_rank < params.longer_parts ? split_rank : params.longer_parts)",
-         "0 * (split_rank < params.longer_parts ? split_rank : params.longer_parts)")]),
+        (COOPERATIVE, "(split_rank < longer_parts ? split_rank : longer_parts)",
+         "0 * (split_rank < longer_parts ? split_rank : longer_parts)")]),
     "library_last_tile_ends_early": (LIBRARY, [(COOPERATIVE, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
     "library_last_piece_beyond_the_tile": (LIBRARY, [
-        (COOPERATIVE, "corner.column + column}", "corner.column + piece * Config::kStoreN}")]),
+        (COOPERATIVE, "corner.column + column}", "corner.column + piece * kStagingN}")]),
     "library_last_piece_of_other_columns": (LIBRARY, [
         (COOPERATIVE, "accum[block][column / 2 + e]",
-         "accum[block][(piece * Config::kStoreN / 2 + e) % (Config::BLOCK_N / 2)]")]),
+         "accum[block][(piece * kStagingN / 2 + e) % (Config::BLOCK_N / 2)]")]),
     "library_workspace_split_of_the_same_k": (LIBRARY, [
         (COOPERATIVE, "first_of_cluster + first_k_block", "0 * first_of_cluster + first_k_block")]),
     "library_workspace_split_of_other_batches": (LIBRARY, [
@@ -597,6 +597,14 @@ MUTANTS = {
     "library_expects_whole_boxes": (LIBRARY, [
         (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
          "producer_announce(state)")]),
+    "library_c_before_it_has_come": (LIBRARY, [(LOAD_C, '      watched_wait(bar_, phase_, "reader of C", 0);\n', "")]),
+    "library_c_of_the_phase_before": (LIBRARY, [(LOAD_C, "      phase_ ^= 1;\n", "")]),
+    "library_c_over_a_buffer_in_use": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n    c.begin", "    c.begin")]),
+    "library_c_to_the_buffer_of_this_subtile": (LIBRARY, [(COOPERATIVE, "begin_c(1, corner_of", "begin_c(0, corner_of")]),
+    "library_bias_before_it_has_come": (LIBRARY, [(BIAS_QUEUE, BIAS_HAS_COME, "")]),
+    "library_bias_of_the_tile_before": (LIBRARY, [
+        (COOPERATIVE, "lane);\n          bias_state.advance();\n        }\n      }\n    }\n    //",
+         "lane);\n        }\n      }\n    }\n    //")]),
     "library_pingpong_out_of_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_TURN, ""), (PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_hands_on_too_early": (PINGPONG, [
         (PINGPONG_GEMM, PINGPONG_HAND_ON, ""), (PINGPONG_GEMM, PINGPONG_TURN, PINGPONG_TURN + PINGPONG_HAND_ON)]),
@@ -643,7 +651,7 @@ MUTANTS = {
         (STORE, "  ptx::fence_proxy_async_shared_cta();\n", ""), *GENERAL]),
     "library_general_pingpong_staged_too_early": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_STORED, ""), *GENERAL]),
     "library_general_pingpong_c_before_it_has_come": (PINGPONG, [
-        (LOAD_C, '  watched_wait(bar, phase, "reader of C", 0);\n', ""), *GENERAL]),
+        (LOAD_C, '  watched_wait(bar, static_cast<cuda::std::uint32_t>(subtile % 2), "reader of C", 0);\n', ""), *GENERAL]),
     "library_general_pingpong_c_of_the_phase_before": (PINGPONG, [(LOAD_C, "(subtile % 2)", "(0)"), *GENERAL]),
     "library_general_pingpong_bias_of_the_tile_before": (PINGPONG, [
         (PINGPONG_GEMM, "      bias_phase ^= 1;\n", ""), *GENERAL]),

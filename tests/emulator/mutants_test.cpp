@@ -316,6 +316,12 @@ const Mutant kLibraryMutants[] = {
     {"library_workspace_split_of_the_same_k", {kWrongSum}},
     {"library_workspace_split_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
+    {"library_c_before_it_has_come", {kCReadTooEarly}},
+    {"library_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
+    {"library_c_over_a_buffer_in_use", {kStoredTooEarly}},
+    {"library_c_to_the_buffer_of_this_subtile", {kStoredTooEarly}},
+    {"library_bias_before_it_has_come", {kRace, kNeverWritten}},
+    {"library_bias_of_the_tile_before", {kRace, "deadlock"}},
     {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
@@ -426,6 +432,8 @@ std::vector<LibraryRun> library_runs() {
   const LibraryProblem general_fp32{
       .shape = {520, 640, 328}, .output_type = DataType::Float32, .bias = Bias::PerColumn};
   const LibraryProblem general_c{.shape = {136, 640, 200}, .beta = -2};
+  const LibraryProblem cooperative_c{
+      .shape = {261, 264, 75}, .output_type = DataType::Float32, .bias = Bias::PerRow, .beta = -2};
   const LibraryProblem gated = with_outputs({.shape = {520, 640, 328}, .activation = Activation::Silu}, 2);
   const LibraryProblem general_ragged{.shape = {264, 643, 328}, .bias = Bias::PerRow};
   return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
@@ -440,6 +448,10 @@ std::vector<LibraryRun> library_runs() {
            "cooperative_128x128_s6_k8x2",
            {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow},
            8},
+          {"cooperative",
+           "cooperative_128x128_s6",
+           {.shape = {261, 264, 75}, .bias = Bias::PerColumn, .beta = -2}},
+          {"cooperative", "cooperative_128x128_s6", cooperative_c},
           {"cooperative", "cooperative_64x80_w1_s10_c2x1", {.shape = {149, 168, 139}}},
           {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {264, 776, 640}}, 2},
           {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {520, 776, 328}}, 2},

@@ -8,8 +8,10 @@
 #include <ptx/mbarrier.cuh>
 
 #include "device/device_common.cuh"
+#include "device/fragment_epilogue.cuh"
 #include "device/pipeline_state.hpp"
 #include "device/wait_watchdog.cuh"
+#include "gemm/epilogue/epilogue_params.hpp"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
 namespace hopper_gemm::library {
@@ -74,6 +76,7 @@ struct BiasQueue {
   template <typename T>
   __device__ __forceinline__ void load(const T* bias, int slot, int first, int count, int end, int lane) {
     constexpr int kAtATime = 4;
+#pragma unroll 1
     for (int i = lane; i < count; i += kAtATime * kWarpThreads) {
       float loaded[kAtATime] = {};
 #pragma unroll
@@ -88,5 +91,19 @@ struct BiasQueue {
     }
   }
 };
+
+/// Brings a tile's bias, of its rows or its columns, see BiasQueue::send(). corner: of the tile in D. Threads: a warp,
+/// converged.
+template <typename BiasQueue>
+__device__ __forceinline__ void send_bias(BiasQueue& queue, typename BiasQueue::State state,
+                                          const EpilogueParams& params, FragmentCorner corner, int rows,
+                                          int columns, int lane) {
+  const GemmEpilogue& operations = params.operations;
+  const bool is_per_row = operations.bias_kind == Bias::PerRow;
+  const auto* const bias = static_cast<const char*>(operations.bias) +
+                           corner.batch * operations.bias_batch_stride * size_of(operations.bias_type);
+  queue.send(state, bias, operations.bias_type, is_per_row ? corner.row : corner.column,
+             is_per_row ? rows : columns, is_per_row ? params.shape.m : params.shape.n, lane);
+}
 
 }  // namespace hopper_gemm::library

@@ -83,16 +83,21 @@ __device__ __forceinline__ void finish_and_store(float* sums, const EpiloguePara
   const int first_part = parts_of_aux<Matrices>(operations);
   if constexpr (cuda::std::is_same_v<Matrices, MatrixParams>) {
     if (operations.has_aux) {
-      store_columns(values, aux_of(operations), &matrices.tensor_map_aux, params, corner, lane, 0, acquire);
+      store_columns(values,
+                    {aux_of(operations), &matrices.tensor_map_aux, params.shape, matrices.aux_tma_columns},
+                    corner, lane, 0, acquire);
     }
   }
   if (operations.is_gated) {
     apply_gate(values, operations);
-    store_columns(reinterpret_cast<float(&)[kStagingN / 4]>(values), d_of(operations), tensor_map_d, params,
+    const GemmShape shape = {params.shape.m, params.shape.n / 2, params.shape.k};
+    store_columns(reinterpret_cast<float(&)[kStagingN / 4]>(values),
+                  {d_of(operations), tensor_map_d, shape, params.d_tma_columns},
                   {corner.batch, corner.row, gated_column(corner.column)}, lane, first_part, acquire);
   } else {
     activate(values, operations);
-    store_columns(values, d_of(operations), tensor_map_d, params, corner, lane, first_part, acquire);
+    store_columns(values, {d_of(operations), tensor_map_d, params.shape, params.d_tma_columns}, corner, lane,
+                  first_part, acquire);
   }
 }
 

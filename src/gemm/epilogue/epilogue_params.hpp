@@ -9,16 +9,20 @@ namespace hopper_gemm::library {
 /// What a kernel is given for its epilogue.
 struct EpilogueParams {
   GemmEpilogue operations;
-  GemmShape shape;        ///< of the product
-  bool has_whole_chunks;  ///< rows of D are whole 16-byte chunks
+  GemmShape shape;  ///< of the product
+  /// The last column of D, plus one, that a box which TMA stores may reach: any where rows are whole 16-byte chunks, the last
+  /// one of D where they are not, and 0 where TMA cannot store D at all.
+  int d_tma_columns;
 };
 
 /// What a kernel with Epilogues::All is given besides: the matrices that take a tensor map more, of boxes of 16 rows by 128
 /// bytes with the 128-byte swizzle.
 struct MatrixParams {
-  TensorMap tensor_map_c;    ///< where beta is not 0
-  TensorMap tensor_map_aux;  ///< where there is one
+  TensorMap tensor_map_c;    ///< where beta is not 0, and TMA can load C
+  TensorMap tensor_map_aux;  ///< where there is an auxiliary output, and TMA can store it
   bool c_is_batched;         ///< or all batches share one
+  bool loads_c_by_tma;
+  int aux_tma_columns;  ///< see EpilogueParams::d_tma_columns
 };
 
 /// What others are given: their parameters are no longer than they have to be, or ptxas would serialise wgmmas.

@@ -8,6 +8,8 @@
 #include <ptx/fence.cuh>
 #include <ptx/tma.cuh>
 
+#include "common/gemm_shape.hpp"
+#include "device/device_common.cuh"
 #include "device/epilogue.cuh"
 #include "device/fragment_epilogue.cuh"
 #include "device/tensor_map_type.hpp"
@@ -22,27 +24,61 @@ inline constexpr int kStagingN = 64;
 /// The same of fp32.
 inline constexpr int kStagingN32 = 32;
 
-/// Stores a staging buffer, of elements as large as Bits, by TMA. TMA writes whole 16-byte chunks, so that a buffer which
-/// reaches beyond the last column of an output without whole chunks goes element by element. corner: where it begins in
-/// the output. Threads: the whole warp, converged.
-template <typename Bits>
-__device__ __forceinline__ void store_staging(const unsigned char* staging, const EpilogueOutput& output,
-                                              const TensorMap* tensor_map, const EpilogueParams& params,
+/// Where an element lies in a staging buffer of rows of kColumns, with the swizzle of that span.
+template <int kColumns, typename T>
+__device__ __forceinline__ int swizzled_elem(int row, int column) {
+  constexpr int kRowBytes = kColumns * int{sizeof(T)};
+  constexpr int kChunk = 16 / int{sizeof(T)};
+  static_assert(kRowBytes == 64 || kRowBytes == 128);
+  const int chunk = column / kChunk ^ row * kRowBytes / 128 % (kRowBytes / 16);
+  return row * kColumns + chunk * kChunk + column % kChunk;
+}
+
+/// An output, and how TMA stores it.
+struct StagedOutput {
+  EpilogueOutput matrix;
+  const TensorMap* tensor_map;
+  GemmShape shape;
+  int tma_columns;  ///< see EpilogueParams::d_tma_columns
+};
+
+/// Stores a staging buffer of 16 rows by kColumns element by element, 32 neighbours at a time. matrix: of the tile's batch.
+/// row, column: where the buffer begins in the output; elements outside of shape are not written. Threads: the whole warp.
+template <int kColumns, typename Bits>
+__device__ __forceinline__ void store_by_elements(const Bits* staging, Bits* matrix,
+                                                  cuda::std::int64_t leading_dimension, GemmShape shape,
+                                                  int row, int column, int lane) {
+#pragma unroll 1
+  for (int i = lane; i < 16 * kColumns; i += kWarpThreads) {
+    const int staged_row = i / kColumns;
+    const int staged_column = i % kColumns;
+    if (row + staged_row < shape.m && column + staged_column < shape.n) {
+      matrix[(row + staged_row) * leading_dimension + column + staged_column] =
+          staging[swizzled_elem<kColumns, Bits>(staged_row, staged_column)];
+    }
+  }
+}
+
+/// Stores a staging buffer of kColumns columns, of elements as large as Bits: by TMA, or element by element what TMA would
+/// write beyond the last column, or cannot address. corner: where the buffer begins in the output. Threads: the whole
+/// warp, converged.
+template <int kColumns, typename Bits>
+__device__ __forceinline__ void store_staging(const unsigned char* staging, const StagedOutput& output,
                                               FragmentCorner corner, int lane) {
-  constexpr int kColumns = 128 / int{sizeof(Bits)};
-  const bool by_elements = !params.has_whole_chunks && corner.column > params.shape.n - kColumns;
+  const bool by_elements = corner.column > output.tma_columns - kColumns;
   // TMA reads the buffer, or may write to it next.
   ptx::fence_proxy_async_shared_cta();
   __syncwarp();
   if (by_elements) {
-    store_staged_fragment(reinterpret_cast<const Bits*>(staging),
-                          static_cast<Bits*>(output.data) + corner.batch * output.batch_stride,
-                          output.leading_dimension, corner.row, corner.column, params.shape, lane);
+    store_by_elements<kColumns>(
+        reinterpret_cast<const Bits*>(staging),
+        static_cast<Bits*>(output.matrix.data) + corner.batch * output.matrix.batch_stride,
+        output.matrix.leading_dimension, output.shape, corner.row, corner.column, lane);
     __syncwarp();
   }
   if (lane == 0) {
     if (!by_elements) {
-      ptx::cp_async_bulk_tensor_s2g(tensor_map, {corner.column, corner.row, corner.batch},
+      ptx::cp_async_bulk_tensor_s2g(output.tensor_map, {corner.column, corner.row, corner.batch},
                                     ptx::smem_addr(staging));
     }
     // Each buffer is a group, be it empty: who waits for one counts them.
@@ -52,36 +88,34 @@ __device__ __forceinline__ void store_staging(const unsigned char* staging, cons
 
 /// Rounds kCount * 2 columns of a warp's 16 rows, 64 or 32, to the output's type and stores them: fp32 in parts of 32.
 ///
-/// tensor_map: of the output, with boxes of 16 rows by 128 bytes, or of 32 columns of 16 bits by 64 bytes, and the swizzle of
-/// that span. first_part: how many parts of the subtile have been stored before. acquire(part): a free staging buffer of
+/// output: its tensor map has boxes of 16 rows by 128 bytes, or of 32 columns of 16 bits by 64 bytes, and the swizzle of that
+/// span. first_part: how many parts of the subtile have been stored before. acquire(part): a free staging buffer of
 /// kStoreBufferBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in the output. Threads: the
 /// whole warp, converged.
 template <int kCount, typename Acquire>
-__device__ __forceinline__ void store_columns(const float (&values)[kCount], const EpilogueOutput& output,
-                                              const TensorMap* tensor_map, const EpilogueParams& params,
+__device__ __forceinline__ void store_columns(const float (&values)[kCount], const StagedOutput& output,
                                               FragmentCorner corner, int lane, int first_part,
                                               const Acquire& acquire) {
   constexpr int kColumns = kCount * 2;
-  if (output.type == DataType::Float32) {
+  if (output.matrix.type == DataType::Float32) {
 #pragma unroll
     for (int part = 0; part < kColumns / kStagingN32; ++part) {
       unsigned char* const staging = acquire(first_part + part);
       stage_fp32(reinterpret_cast<const float(&)[kStagingN32 / 2]>(values[part * kStagingN32 / 2]), staging,
                  0, lane);
-      store_staging<cuda::std::uint32_t>(staging, output, tensor_map, params,
-                                         {corner.batch, corner.row, corner.column + part * kStagingN32},
-                                         lane);
+      store_staging<kStagingN32, cuda::std::uint32_t>(
+          staging, output, {corner.batch, corner.row, corner.column + part * kStagingN32}, lane);
     }
     return;
   }
   constexpr int kRowBytes = kColumns * 2;
   unsigned char* const staging = acquire(first_part);
-  if (output.type == DataType::Float16) {
+  if (output.matrix.type == DataType::Float16) {
     stage_fragment_swizzled<__half, kColumns, kRowBytes>(values, ptx::smem_addr(staging), 0, lane);
   } else {
     stage_fragment_swizzled<__nv_bfloat16, kColumns, kRowBytes>(values, ptx::smem_addr(staging), 0, lane);
   }
-  store_staging<cuda::std::uint16_t>(staging, output, tensor_map, params, corner, lane);
+  store_staging<kColumns, cuda::std::uint16_t>(staging, output, corner, lane);
 }
 
 }  // namespace hopper_gemm::library

@@ -36,6 +36,24 @@ bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
   return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
 }
 
+/// Whether TMA can address C, D or aux.
+bool is_tma_output(const Problem& problem, std::int64_t leading_dimension, std::int64_t batch_stride,
+                   int alignment_bytes) {
+  return fault_of_operand("", leading_dimension, batch_stride, problem.args.batch_count, alignment_bytes,
+                          size_of(problem.args.epilogue.output_type))
+      .empty();
+}
+
+/// Whether rows of D and aux are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
+bool has_whole_chunks(const KernelArgs& args) {
+  return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
+}
+
+/// EpilogueParams::d_tma_columns of an output that TMA can address.
+int tma_columns(const KernelArgs& args) {
+  return has_whole_chunks(args) ? std::numeric_limits<int>::max() : args.shape.n;
+}
+
 /// By each split-K within a cluster.
 template <typename Kernels>
 void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
@@ -116,6 +134,14 @@ std::size_t workspace_bytes(const KernelArgs& args, const GemmConfig& config) {
          sizeof(float);
 }
 
+GemmEpilogue partials_epilogue(GemmShape shape) {
+  GemmEpilogue epilogue;
+  epilogue.ldd = partials_ld(shape);
+  epilogue.d_batch_stride = shape.m * epilogue.ldd;
+  epilogue.output_type = DataType::Float32;
+  return epilogue;
+}
+
 std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
                              int batch_count, int alignment_bytes, int elem_bytes) {
   const std::string of = std::string(" of ") + name;
@@ -129,31 +155,29 @@ std::string fault_of_operand(const char* name, std::int64_t leading_dimension, s
   return "";
 }
 
-bool can_store_by_tma(const Problem& problem) {
+bool is_tma_d(const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
-  const auto can_store = [&](const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
-                             int alignment_bytes) {
-    return fault_of_operand(name, leading_dimension, batch_stride, problem.args.batch_count, alignment_bytes,
-                            size_of(epilogue.output_type))
-        .empty();
-  };
-  return can_store("D", epilogue.ldd, epilogue.d_batch_stride, problem.alignments.d) &&
-         (!epilogue.has_aux ||
-          can_store("aux", epilogue.ldaux, epilogue.aux_batch_stride, problem.alignments.aux));
+  return is_tma_output(problem, epilogue.ldd, epilogue.d_batch_stride, problem.alignments.d);
 }
+
+bool is_tma_aux(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return is_tma_output(problem, epilogue.ldaux, epilogue.aux_batch_stride, problem.alignments.aux);
+}
+
+bool is_tma_c(const Problem& problem) {
+  const GemmEpilogue& epilogue = problem.args.epilogue;
+  return is_tma_output(problem, epilogue.ldc, epilogue.c_batch_stride, problem.alignments.c);
+}
+
+int d_tma_columns(const Problem& problem) { return is_tma_d(problem) ? tma_columns(problem.args) : 0; }
+
+int aux_tma_columns(const Problem& problem) { return is_tma_aux(problem) ? tma_columns(problem.args) : 0; }
 
 bool can_add_c(const KernelConfig& kernel, const Problem& problem) {
   if (kernel.epilogues != Epilogues::All) return false;
   if (kernel.narrow_n == 0) return true;
-  const GemmEpilogue& epilogue = problem.args.epilogue;
-  return epilogue.output_type != DataType::Float32 &&
-         fault_of_operand("C", epilogue.ldc, epilogue.c_batch_stride, problem.args.batch_count,
-                          problem.alignments.c, size_of(epilogue.output_type))
-             .empty();
-}
-
-bool has_whole_chunks(const KernelArgs& args) {
-  return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
+  return problem.args.epilogue.output_type != DataType::Float32 && is_tma_c(problem);
 }
 
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
@@ -162,7 +186,7 @@ bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
   const bool has_type = kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0
                             ? epilogue.output_type != DataType::Float32
                             : epilogue.output_type == problem.args.input_type;
-  return has_type && can_store_by_tma(problem) && has_whole_chunks(problem.args) &&
+  return has_type && is_tma_d(problem) && has_whole_chunks(problem.args) &&
          epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None && epilogue.beta == 0 &&
          !epilogue.is_gated && !epilogue.has_aux;
 }
@@ -193,8 +217,7 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   const std::int64_t rows = std::int64_t{args.batch_count} * ceil_div(args.shape.m, kernel.block_m);
   if (rows > std::numeric_limits<int>::max() / kernel.block_m) return false;
   if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
-  if (kernel.epilogues != Epilogues::All && args.epilogue.has_aux) return false;
-  return can_store_by_tma(problem);
+  return kernel.epilogues == Epilogues::All || !args.epilogue.has_aux;
 }
 
 std::string fault_of(const Problem& problem, const GemmConfig& config) {

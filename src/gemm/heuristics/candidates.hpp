@@ -26,14 +26,17 @@ std::string fault_of(const Problem& problem, const GemmConfig& config);
 std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
                              int batch_count, int alignment_bytes, int elem_bytes);
 
-/// Whether TMA can store D and aux, whole 16-byte chunks of them at least.
-bool can_store_by_tma(const Problem& problem);
+/// Whether TMA can address D, an auxiliary output, or C.
+bool is_tma_d(const Problem& problem);
+bool is_tma_aux(const Problem& problem);
+bool is_tma_c(const Problem& problem);
+
+/// EpilogueParams::d_tma_columns, and the same of aux.
+int d_tma_columns(const Problem& problem);
+int aux_tma_columns(const Problem& problem);
 
 /// Whether the kernel adds beta · C. One with a mixed tile N does where C has 16-bit elements and TMA can load it.
 bool can_add_c(const KernelConfig& kernel, const Problem& problem);
-
-/// Whether rows of D and aux are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
-bool has_whole_chunks(const KernelArgs& args);
 
 /// Whether EpilogueKind::AlphaOnly of the kernel is all that the problem needs where beta is 0.
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem);
@@ -63,5 +66,8 @@ int k_blocks_of_cluster(const KernelArgs& args, const GemmConfig& config);
 /// row-major order.
 std::size_t workspace_bytes(const KernelArgs& args, const GemmConfig& config);
 std::int64_t partials_ld(GemmShape shape);
+
+/// The epilogue that leaves partials in the workspace, without its address. The matrices of a batch lie behind each other.
+GemmEpilogue partials_epilogue(GemmShape shape);
 
 }  // namespace hopper_gemm::library

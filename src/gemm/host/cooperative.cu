@@ -58,7 +58,6 @@ class Launcher final : public KernelLauncher {
                .smem_bytes = instance_.smem_bytes,
                .overlaps = overlaps};
 
-    params_.shape = shape;
     params_.batch_count = matrices;
     params_.grid = grid;
     params_.num_tiles = tiles;
@@ -67,9 +66,14 @@ class Launcher final : public KernelLauncher {
     params_.a_is_batched = args.a.batch_stride != 0;
     params_.b_is_batched = args.b.batch_stride != 0;
     params_.is_fp16 = args.input_type == DataType::Float16;
-    const GemmEpilogue& epilogue = problem.args.epilogue;
-    params_.stores_by_tma =
-        config.workspace_split_k == 1 && can_store_by_tma(problem) && !epilogue.is_gated && !epilogue.has_aux;
+    // What TMA stores of partials behind the last column has room in the workspace.
+    params_.epilogue = {.operations = {},
+                        .shape = shape,
+                        .d_tma_columns = config.workspace_split_k == 1 ? d_tma_columns(problem)
+                                                                       : std::numeric_limits<int>::max()};
+    matrices_.c_is_batched = args.epilogue.c_batch_stride != 0;
+    matrices_.loads_c_by_tma = is_tma_c(problem);
+    matrices_.aux_tma_columns = aux_tma_columns(problem);
     // The curve pays where a wave is followed by others, which find in L2 what it has left there.
     params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
     params_.split = config.split_k;
@@ -100,18 +104,31 @@ class Launcher final : public KernelLauncher {
 
   /// See make_prepared().
   Status prepare(const KernelArgs& args) {
-    for (const Kernel function : {instance_.alpha_only, instance_.general}) {
-      if (function == nullptr) continue;
+    const auto load = [this](auto function) -> Status {
+      if (function == nullptr) return {};
       HG_RETURN_IF_ERROR(load_kernel(function));
-      HG_RETURN_IF_ERROR(allow_dynamic_shared_memory(function, instance_.smem_bytes));
-    }
+      return allow_dynamic_shared_memory(function, instance_.smem_bytes);
+    };
+    HG_RETURN_IF_ERROR(load(instance_.alpha_only));
+    HG_RETURN_IF_ERROR(load(instance_.general));
     const KernelConfig& kernel = instance_.config;
     HG_RETURN_IF_ERROR(
         encode_input("A", args.a, args, args.shape.m, params_.a_lines, kernel.cluster_n, &map_a_));
     HG_RETURN_IF_ERROR(
         encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel.cluster_m, &map_b_));
     constexpr int kBoxRows = 16;  // of a warp
-    return params_.stores_by_tma ? encode_output(args, kBoxRows, &map_d_) : Status();
+    const GemmEpilogue& epilogue = args.epilogue;
+    if (loads_c_by_tma()) HG_RETURN_IF_ERROR(encode_c(args, kBoxRows, &matrices_.tensor_map_c));
+    if (stores_aux_by_tma(epilogue)) {
+      HG_RETURN_IF_ERROR(encode_aux(args, kBoxRows, &matrices_.tensor_map_aux));
+    }
+    if (!stores_d_by_tma()) return {};
+    if (params_.workspace_split_k == 1) return encode_output(args, kBoxRows, &map_d_);
+    KernelArgs partials = args;
+    partials.epilogue = partials_epilogue(args.shape);
+    partials.shape.n = static_cast<int>(partials.epilogue.ldd);
+    partials.batch_count = params_.batch_count;
+    return encode_output(partials, kBoxRows, &map_d_);
   }
 
   Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
@@ -121,21 +138,40 @@ class Launcher final : public KernelLauncher {
     TensorMap map_d = map_d_;
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &map_a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b));
-    if (params_.stores_by_tma) HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
+    if (stores_d_by_tma()) HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
     Params params = params_;
-    params.epilogue = epilogue;
-    if (epilogue.beta != 0) params.last_m0 = params.last_n0 = kNoLastStart;
-    return enqueue(kind == EpilogueKind::AlphaOnly ? instance_.alpha_only : instance_.general, launch_,
-                   stream, map_a, map_b, map_d, params, positions_);
+    params.epilogue.operations = epilogue;
+    if (kind == EpilogueKind::AlphaOnly) {
+      return enqueue(instance_.alpha_only, launch_, stream, map_a, map_b, map_d, params, NoMatrixParams{},
+                     positions_);
+    }
+    MatrixParams matrices = matrices_;
+    if (epilogue.beta != 0) {
+      params.last_m0 = params.last_n0 = kNoLastStart;
+      if (loads_c_by_tma()) {
+        HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.c, &matrices.tensor_map_c));
+      }
+    }
+    if (stores_aux_by_tma(epilogue)) {
+      HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.aux, &matrices.tensor_map_aux));
+    }
+    return enqueue(instance_.general, launch_, stream, map_a, map_b, map_d, params, matrices, positions_);
   }
 
  private:
+  bool stores_d_by_tma() const { return params_.epilogue.d_tma_columns != 0; }
+  bool stores_aux_by_tma(const GemmEpilogue& epilogue) const {
+    return epilogue.has_aux && matrices_.aux_tma_columns != 0;
+  }
+  bool loads_c_by_tma() const { return instance_.general != nullptr && matrices_.loads_c_by_tma; }
+
   const Instance& instance_;
   LaunchShape launch_{};
   TensorMap map_a_{};
   TensorMap map_b_{};
-  TensorMap map_d_{};  // unused unless TMA stores D
-  Params params_{};    // where beta is 0
+  TensorMap map_d_{};
+  Params params_{};  // where beta is 0
+  MatrixParams matrices_{};
   ClusterPositions positions_{};
 };
 

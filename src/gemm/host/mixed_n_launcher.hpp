@@ -32,7 +32,17 @@ class MixedNLauncher final : public KernelLauncher {
                                      wide_and_narrow(Config::kKernel, request.problem.args.batch_count),
                                      k_blocks_of(Config::kKernel, request.problem.args.shape.k),
                                      std::min(request.active_clusters, ClusterPositions::kMaxClusters)),
-                       can_add_c(Config::kKernel, request.problem)) {}
+                       can_add_c(Config::kKernel, request.problem)) {
+    params_.epilogue = {.operations = {},
+                        .shape = request.problem.args.shape,
+                        .d_tma_columns = d_tma_columns(request.problem)};
+    if constexpr (kHasMatrices) {
+      auto& matrices = params_.matrices;
+      matrices.c_is_batched = request.problem.args.epilogue.c_batch_stride != 0;
+      matrices.loads_c_by_tma = is_tma_c(request.problem);
+      matrices.aux_tma_columns = aux_tma_columns(request.problem);
+    }
+  }
 
   /// See make_prepared().
   Status prepare(const KernelArgs& args) {
@@ -47,13 +57,13 @@ class MixedNLauncher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(encode_input("B", args.b, args, n, Config::NARROW_N, 1, &map_b_narrow_));
     if constexpr (kHasMatrices) {
       auto& matrices = params_.matrices;
-      matrices.c_is_batched = args.epilogue.c_batch_stride != 0;
       if (can_add_c_) HG_RETURN_IF_ERROR(encode_c(args, Config::kStoreM, &matrices.tensor_map_c));
-      if (args.epilogue.has_aux) {
+      if (stores_aux_by_tma(args.epilogue)) {
         HG_RETURN_IF_ERROR(encode_aux(args, Config::kStoreM, &matrices.tensor_map_aux));
       }
     }
-    return encode_output(args, Config::kStoreM, &map_d_);
+    map_d_ = map_a_;  // what the kernel fetches early must be a map
+    return stores_d_by_tma() ? encode_output(args, Config::kStoreM, &map_d_) : Status();
   }
 
   Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
@@ -65,15 +75,15 @@ class MixedNLauncher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.a.data, &map_a));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b));
     HG_RETURN_IF_ERROR(replace_tensor_map_address(args.b.data, &map_b_narrow));
-    HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
+    if (stores_d_by_tma()) HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.d, &map_d));
     Params params = params_;
     params.alpha = epilogue.alpha;
-    params.epilogue = {epilogue, args.shape, has_whole_chunks(args)};
+    params.epilogue.operations = epilogue;
     if constexpr (kHasMatrices) {
       auto& matrices = params.matrices;
       if (epilogue.beta != 0)
         HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.c, &matrices.tensor_map_c));
-      if (epilogue.has_aux)
+      if (stores_aux_by_tma(epilogue))
         HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.aux, &matrices.tensor_map_aux));
     }
     HG_RETURN_IF_ERROR(
@@ -146,6 +156,11 @@ class MixedNLauncher final : public KernelLauncher {
       if (kind == EpilogueKind::General) return kernel_of_type<EpilogueKind::General>(args);
     }
     return kernel_of_type<EpilogueKind::AlphaOnly>(args);
+  }
+
+  bool stores_d_by_tma() const { return params_.epilogue.d_tma_columns != 0; }
+  bool stores_aux_by_tma(const GemmEpilogue& epilogue) const {
+    return epilogue.has_aux && params_.matrices.aux_tma_columns != 0;
   }
 
   Kernel alpha_only_;

@@ -126,11 +126,8 @@ class PreparedWgmma final : public PreparedGemm {
         needs_alpha_only_ && epilogue.beta == 0 ? EpilogueKind::AlphaOnly : EpilogueKind::General;
     if (workspace_split_k_ == 1) return launcher_->launch(args, epilogue, kind, stream);
     const GemmShape shape = args.shape;
-    GemmEpilogue partials;
+    GemmEpilogue partials = partials_epilogue(shape);
     partials.d = workspace;
-    partials.ldd = partials_ld(shape);
-    partials.d_batch_stride = shape.m * partials.ldd;
-    partials.output_type = DataType::Float32;
     HG_RETURN_IF_ERROR(launcher_->launch(args, partials, kind, stream));
     return launch_reduce_partials({.data = static_cast<const float*>(workspace),
                                    .leading_dimension = partials.ldd,

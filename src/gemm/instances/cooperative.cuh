@@ -13,13 +13,12 @@ namespace hopper_gemm::library::cooperative {
 template <KernelConfig kKernel>
 constexpr Instance instance_of() {
   using AlphaOnly = Config<kKernel, EpilogueKind::AlphaOnly>;
-  constexpr std::size_t kSmemBytes = sizeof(SharedStorage<AlphaOnly>);
   if constexpr (kKernel.epilogues == Epilogues::AlphaOnly) {
-    return {kKernel, gemm_kernel<AlphaOnly>, nullptr, kSmemBytes};
+    return {kKernel, gemm_kernel<AlphaOnly>, nullptr, sizeof(SharedStorage<AlphaOnly>)};
   } else {
     using General = Config<kKernel, EpilogueKind::General>;
-    static_assert(sizeof(SharedStorage<General>) == kSmemBytes);
-    return {kKernel, gemm_kernel<AlphaOnly>, gemm_kernel<General>, kSmemBytes};
+    static_assert(sizeof(SharedStorage<General>) >= sizeof(SharedStorage<AlphaOnly>));
+    return {kKernel, gemm_kernel<AlphaOnly>, gemm_kernel<General>, sizeof(SharedStorage<General>)};
   }
 }
 

@@ -10,19 +10,21 @@
 #include "device/cluster_positions.hpp"
 #include "device/tensor_map_type.hpp"
 #include "gemm/config.hpp"
+#include "gemm/epilogue/epilogue_params.hpp"
 
 namespace hopper_gemm::library::cooperative {
 
 struct Params;
 
-using Kernel = void (*)(TensorMap, TensorMap, TensorMap, Params, ClusterPositions);
+template <typename Matrices>
+using Kernel = void (*)(TensorMap, TensorMap, TensorMap, Params, Matrices, ClusterPositions);
 
 /// A configuration's compiled kernels.
 struct Instance {
   KernelConfig config;
-  Kernel alpha_only;
-  Kernel general;          ///< nullptr where Epilogues::AlphaOnly is all
-  std::size_t smem_bytes;  ///< of both
+  Kernel<NoMatrixParams> alpha_only;
+  Kernel<MatrixParams> general;  ///< nullptr where Epilogues::AlphaOnly is all
+  std::size_t smem_bytes;        ///< what either takes at most
 };
 
 /// cluster_m, cluster_n: CTAs above each other and side by side that share loads.

@@ -21,12 +21,12 @@
 #include <cuda_fp16.h>
 
 #include <cuda/std/cstdint>
+#include <cuda/std/type_traits>
 #include <ptx/cluster.cuh>
 #include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/named_barrier.cuh>
-#include <ptx/prefetch.cuh>
 #include <ptx/setmaxnreg.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
@@ -43,6 +43,10 @@
 #include "device/tile_queue.cuh"
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
+#include "gemm/epilogue/bias_queue.cuh"
+#include "gemm/epilogue/epilogue.cuh"
+#include "gemm/epilogue/epilogue_params.hpp"
+#include "gemm/epilogue/load_c.cuh"
 #include "gemm/epilogue/split_k_exchange.cuh"
 #include "gemm/kernel_args.hpp"
 #include "hopper_gemm/gemm_epilogue.hpp"
@@ -53,7 +57,6 @@ enum class TileOrder { Columns, Hilbert };
 
 /// What of a launch is no tensor map.
 struct Params {
-  GemmShape shape;
   int batch_count;
   // The last clusters may reach below or beside D: the CTA multiplies all the same, since its peer needs its part of
   // what they share.
@@ -68,7 +71,6 @@ struct Params {
   bool a_is_batched;  ///< or all batches share one
   bool b_is_batched;
   bool is_fp16;
-  bool stores_by_tma;  ///< D, and there is neither a gate nor an auxiliary output
   TileOrder order;
   int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
   int k_blocks;      ///< of 64, of each of these
@@ -81,13 +83,19 @@ struct Params {
   /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
   int prefetched_k_blocks;
   bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
-  GemmEpilogue epilogue;
+  EpilogueParams epilogue;
 };
+
+/// What a kernel is given besides its Params.
+template <EpilogueKind kEpilogueKind>
+using MatricesOf =
+    cuda::std::conditional_t<kEpilogueKind == EpilogueKind::AlphaOnly, NoMatrixParams, MatrixParams>;
 
 template <KernelConfig kKernel, EpilogueKind kEpilogueKind>
 struct Config {
   static_assert(fault_of(kKernel) == nullptr);
   static constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
+  using Matrices = MatricesOf<kEpilogueKind>;
   static_assert(kIsAlphaOnly || kKernel.epilogues == Epilogues::All);
   static constexpr bool kIsKMajor = kKernel.majors == Majors::KMajor;
   static constexpr int BLOCK_M = kKernel.block_m;
@@ -107,7 +115,7 @@ struct Config {
   static constexpr int kConsumerBlocks =
       BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
   static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
-  static constexpr int kStoreN = 64;      // columns of a 16-bit D that a store buffer holds
+  static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
   static constexpr int kRowBytes = 128;
   static constexpr int kAtomElems = 64;  // of an MN-major tile's rows
   static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
@@ -132,7 +140,18 @@ struct Config {
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer's warp read it
   using Pipeline =
       hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
+  using BiasQueue = library::BiasQueue<(BLOCK_M > BLOCK_N ? BLOCK_M : BLOCK_N), kNumConsumerWarps>;
+  using CBarriers = library::CBarriers<kNumConsumerWarps>;
 };
+
+/// What the general epilogue has in shared memory.
+template <typename Config>
+struct GeneralStorage {
+  typename Config::BiasQueue bias_queue;
+  typename Config::CBarriers c_barriers;
+};
+
+struct NoStorage {};
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
@@ -142,6 +161,7 @@ struct alignas(1024) SharedStorage {
   unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
   typename Config::Pipeline pipeline;
   typename Config::TileQueue tile_queue;
+  cuda::std::conditional_t<Config::kIsAlphaOnly, NoStorage, GeneralStorage<Config>> general;
   SplitKExchange exchange;
 
   /// Where the sums of the CTA's peers come to, once it has multiplied.
@@ -319,310 +339,248 @@ __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsume
   }
 }
 
-/// A warp's way of storing D through shared memory and TMA, one piece of 128 bytes by 16 rows after the other.
-class StoreQueue {
+/// A warp's staging buffers, which it takes alternately: D leaves through them by TMA, in groups of one buffer.
+class StagingQueue {
  public:
-  __device__ __forceinline__ StoreQueue(unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes],
-                                        const TensorMap* tensor_map, int lane)
-      : buffers_(buffers), tensor_map_(tensor_map), lane_(lane) {}
+  __device__ __forceinline__ StagingQueue(unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes],
+                                          int lane)
+      : buffers_(buffers), lane_(lane) {}
 
-  /// Where the next piece goes, once TMA has read what was there. Threads: the whole warp.
+  /// The next buffer, once TMA has read what was there. Threads: the whole warp.
   __device__ __forceinline__ unsigned char* acquire() {
     if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();
     __syncwarp();
-    return buffers_[next_];
-  }
-
-  /// Stores what the warp has written there. Threads: the whole warp.
-  __device__ __forceinline__ void store(int column, int row, int batch) {
-    ptx::fence_proxy_async_shared_cta();
-    __syncwarp();
-    if (lane_ == 0) {
-      ptx::cp_async_bulk_tensor_s2g(tensor_map_, {column, row, batch}, ptx::smem_addr(buffers_[next_]));
-      ptx::cp_async_bulk_commit_group();
-    }
+    unsigned char* const buffer = next(0);
     next_ ^= 1;
     static_assert(kStoreBuffers == 2);
+    return buffer;
   }
 
-  /// Shared memory must outlive the copies that read it.
-  __device__ __forceinline__ void drain() {
+  /// What acquire() returns after so many other buffers.
+  __device__ __forceinline__ unsigned char* next(int others) const { return buffers_[next_ ^ others % 2]; }
+
+  /// Waits until TMA has read all buffers. Threads: the whole warp.
+  __device__ __forceinline__ void await_all() const {
     if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<0>();
+    __syncwarp();
   }
 
  private:
   unsigned char (&buffers_)[kStoreBuffers][kStoreBufferBytes];
-  const TensorMap* tensor_map_;
   int lane_;
   int next_ = 0;
 };
 
-/// Rounds a fragment of kStoreN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
-template <typename Config>
-__device__ __forceinline__ void store_plain_piece(float (&values)[Config::kStoreN / 2], StoreQueue& stores,
-                                                  const GemmEpilogue& epilogue, FragmentCorner corner,
-                                                  int lane) {
+/// Rounds a fragment of kStagingN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
+__device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2], StagingQueue& queue,
+                                                  const TensorMap* tensor_map_d, const GemmEpilogue& epilogue,
+                                                  FragmentCorner corner, int lane) {
 #pragma unroll
   for (float& value : values) value *= epilogue.alpha;
-  const ptx::SmemAddr staging = ptx::smem_addr(stores.acquire());
+  const ptx::SmemAddr staging = ptx::smem_addr(queue.acquire());
   if (epilogue.output_type == DataType::Float16) {
-    stage_fragment_swizzled<__half, Config::kStoreN>(values, staging, 0, lane);
+    stage_fragment_swizzled<__half, kStagingN>(values, staging, 0, lane);
   } else {
-    stage_fragment_swizzled<__nv_bfloat16, Config::kStoreN>(values, staging, 0, lane);
+    stage_fragment_swizzled<__nv_bfloat16, kStagingN>(values, staging, 0, lane);
   }
-  stores.store(corner.column, corner.row, corner.batch);
+  ptx::fence_proxy_async_shared_cta();
+  __syncwarp();
+  if (lane == 0) {
+    ptx::cp_async_bulk_tensor_s2g(tensor_map_d, {corner.column, corner.row, corner.batch}, staging);
+    ptx::cp_async_bulk_commit_group();
+  }
 }
 
 /// A consumer warp's part of D where it is alpha · sum of a 16-bit type, and TMA stores it. corner: of the warp's rows.
 template <typename Config>
 __device__ __forceinline__ void store_plain(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
-    const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StagingQueue& queue,
+    const TensorMap* tensor_map_d, const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
-    for (int piece = 0; piece < ceil_div(Config::BLOCK_N, Config::kStoreN); ++piece) {
+    for (int piece = 0; piece < ceil_div(Config::BLOCK_N, kStagingN); ++piece) {
       // The last piece ends with the tile, and stores once more what it shares with the one before it.
-      const int left = Config::BLOCK_N - Config::kStoreN;
-      const int column = piece * Config::kStoreN < left ? piece * Config::kStoreN : left;
-      float values[Config::kStoreN / 2];
+      const int left = Config::BLOCK_N - kStagingN;
+      const int column = piece * kStagingN < left ? piece * kStagingN : left;
+      float values[kStagingN / 2];
 #pragma unroll
-      for (int e = 0; e < Config::kStoreN / 2; ++e) values[e] = accum[block][column / 2 + e];
-      store_plain_piece<Config>(values, stores, epilogue,
-                                {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column},
-                                lane);
+      for (int e = 0; e < kStagingN / 2; ++e) values[e] = accum[block][column / 2 + e];
+      store_plain_piece(values, queue, tensor_map_d, epilogue,
+                        {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column}, lane);
     }
   }
 }
 
-/// Brings what a consumer warp's part of D takes of C to L2, while the warp multiplies: from memory it would
-/// come too late for loads that are one piece ahead. corner: of the warp's rows. Threads: the whole warp.
+/// Where a consumer warp's subtile of that number begins. corner: of the warp's part of a tile.
 template <typename Config>
-__device__ __forceinline__ void prefetch_c(const Params& params, FragmentCorner corner, int lane) {
-  constexpr int kLineBytes = 128;
-  constexpr int kWarpRows = 16;
-  const GemmEpilogue& epilogue = params.epilogue;
-  const int elem_bytes = size_of(epilogue.output_type);
-  const int lines_of_row = Config::BLOCK_N * elem_bytes / kLineBytes;
-  const char* const c =
-      static_cast<const char*>(epilogue.c) + corner.batch * epilogue.c_batch_stride * elem_bytes;
-#pragma unroll 1
-  for (int line = lane; line < Config::kConsumerBlocks * kWarpRows * lines_of_row; line += kWarpThreads) {
-    const int row_of_warp = line / lines_of_row;
-    const int row = corner.row + row_of_warp / kWarpRows * Config::kWgmmaM + row_of_warp % kWarpRows;
-    const int column = corner.column + line % lines_of_row * (kLineBytes / elem_bytes);
-    if (row < params.shape.m && column < params.shape.n) {
-      ptx::prefetch_l2(c + (row * epilogue.ldc + column) * elem_bytes);
+__device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corner, int subtile) {
+  return {corner.batch, corner.row + subtile / Config::kSubtilesAcross * Config::kWgmmaM,
+          corner.column + subtile % Config::kSubtilesAcross * kStagingN};
+}
+
+/// Calls take(e, sum) for the accumulators of subtile number `subtile`, which counts on through the blocks. The number is
+/// known at run time only, and registers have no index: there is a branch for each. They are not finished where they are,
+/// since ptxas would serialise the wgmmas (C7515), of which there is a loop for each layout.
+template <typename Config, typename Take>
+__device__ __forceinline__ void take_subtile(
+    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], int subtile, const Take& take) {
+  constexpr int kAcross = Config::kSubtilesAcross;
+#pragma unroll
+  for (int i = 0; i < Config::kConsumerBlocks * kAcross; ++i) {
+    if (subtile != i) continue;
+#pragma unroll
+    for (int e = 0; e < kStagingN / 2; ++e) take(e, accum[i / kAcross][i % kAcross * kStagingN / 2 + e]);
+  }
+}
+
+/// What the CTAs of a cluster computed of one tile, each over its part of K. The tile's subtiles are dealt to all of them;
+/// each warp sends the others' to the same warp of their CTAs, where the sums of a lane belong to the same elements. A CTA
+/// adds in the order of K, so that the sum does not depend on who came first. Threads: all consumers of all CTAs.
+template <typename Config>
+class SplitKPartials {
+ public:
+  /// rows: of D that the tile has. thread: of the CTA.
+  __device__ __forceinline__ SplitKPartials(SharedStorage<Config>& smem, int split, int rank, int rows,
+                                            int thread)
+      : smem_(smem),
+        split_(split),
+        rank_(rank),
+        row_blocks_(rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows)),
+        thread_(thread) {}
+
+  /// Sends what others add up. accum: whose wgmmas are complete.
+  __device__ __forceinline__ void send(
+      const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2]) const {
+    smem_.exchange.begin(split_, rank_, thread_ % kWarpgroupThreads, thread_ == 0,
+                         row_blocks_ * Config::kSubtilesAcross, kSumsPieceBytes);
+#pragma unroll
+    for (int i = 0; i < kSubtilesOfWarp; ++i) {
+      const int owner = owner_of(number_of(i), split_);
+      if (row_block_of(i) >= row_blocks_ || owner == rank_) continue;
+      smem_.exchange.template send<kStagingN>(
+          accum[i / Config::kSubtilesAcross] + i % Config::kSubtilesAcross * kStagingN / 2,
+          place_of(i, rank_), owner);
     }
   }
-}
 
-/// The same of a bias for columns, to L1.
-template <typename Config>
-__device__ __forceinline__ void prefetch_bias(const Params& params, FragmentCorner corner, int lane) {
-  constexpr int kLineBytes = 128;
-  const GemmEpilogue& epilogue = params.epilogue;
-  const int elem_bytes = size_of(epilogue.bias_type);
-  const int column = corner.column + lane * (kLineBytes / elem_bytes);
-  if (lane * kLineBytes < Config::BLOCK_N * elem_bytes && column < params.shape.n) {
-    ptx::prefetch_l1(static_cast<const char*>(epilogue.bias) +
-                     (corner.batch * epilogue.bias_batch_stride + column) * elem_bytes);
+  /// Whether the warp adds up a subtile, of its own numbers.
+  __device__ __forceinline__ bool owns(int subtile) const {
+    return row_block_of(subtile) < row_blocks_ && owner_of(number_of(subtile), split_) == rank_;
   }
-}
 
-/// Columns that are finished at a time where there is more to do: with more, registers run out.
-inline constexpr int kPieceN = 32;
-
-/// Calls take(e, value) for element e of piece number `piece` of the accumulators, kColumns columns of one
-/// m64 block. The number is known at run time only, and registers have no index: there is a branch for each.
-template <typename Config, int kColumns, typename Take>
-__device__ __forceinline__ void take_piece(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
-                                           int piece, const Take& take) {
-  constexpr int kPieces = Config::BLOCK_N / kColumns;
-#pragma unroll
-  for (int i = 0; i < Config::kConsumerBlocks * kPieces; ++i) {
-    if (piece != i) continue;
-#pragma unroll
-    for (int e = 0; e < kColumns / 2; ++e) take(e, accum[i / kPieces][i % kPieces * kColumns / 2 + e]);
-  }
-}
-
-/// Whether store_whole() takes a tile: all of it inside of D, of a 16-bit type, which TMA stores, and what is read of C
-/// aligned.
-template <typename Config>
-__device__ __forceinline__ bool is_whole(const Params& params, const CtaTile<Config>& tile) {
-  const GemmEpilogue& epilogue = params.epilogue;
-  return params.stores_by_tma && epilogue.output_type != DataType::Float32 &&
-         tile.m0 <= params.shape.m - Config::BLOCK_M && tile.n0 <= params.shape.n - Config::BLOCK_N &&
-         (epilogue.beta == 0 ||
-          has_aligned_pairs<cuda::std::uint16_t>(epilogue.c, epilogue.ldc, epilogue.c_batch_stride));
-}
-
-/// A consumer warp's part of D as most of it is, see is_whole(), without the branches that the rest of it
-/// needs. corner: of the warp's rows.
-template <typename Config>
-__device__ __forceinline__ void store_whole(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
-    const Params& params, FragmentCorner corner, int lane) {
-  constexpr int kPieces = Config::BLOCK_N / kPieceN;
-  constexpr int kGroups = kPieceN / 8;
-  const GemmEpilogue& epilogue = params.epilogue;
-  unsigned char* buffer = nullptr;
+  /// Adds up such a subtile.
+  __device__ __forceinline__ void add(float (&sums)[kStagingN / 2],
+                                      const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                      int subtile) const {
+    if (split_ > 1) smem_.exchange.await_sums();
 #pragma unroll 1
-  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
-    const FragmentCorner of_piece = {corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
-                                     corner.column + piece % kPieces * kPieceN};
-    const FragmentPosition position = position_of_lane(of_piece, lane);
-    EpilogueInputs<kGroups> inputs;
-    if (epilogue.beta != 0) load_whole_c<cuda::std::uint16_t>(inputs, epilogue, position);
-    float values[kPieceN / 2] = {};
-    take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
-#pragma unroll
-    for (float& value : values) value *= epilogue.alpha;
-    if (epilogue.beta != 0) {
-      if (epilogue.output_type == DataType::Float16) {
-        add_scaled_c<__half>(values, inputs, epilogue.beta);
+    for (int source = 0; source < split_; ++source) {
+      if (source == rank_) {
+        take_subtile<Config>(accum, subtile, [&](int e, float sum) { sums[e] += sum; });
       } else {
-        add_scaled_c<__nv_bfloat16>(values, inputs, epilogue.beta);
+        add_sums<kStagingN>(sums, place_of(subtile, source));
       }
     }
-    load_and_add_bias(values, epilogue, position, params.shape);
-    activate(values, epilogue.activation);
-    // Two pieces fill a buffer.
-    const int first_column = piece * kPieceN % Config::kStoreN;
-    if (first_column == 0) buffer = stores.acquire();
-    if (epilogue.output_type == DataType::Float16) {
-      stage_fragment_swizzled<__half, kPieceN>(values, ptx::smem_addr(buffer), first_column, lane);
-    } else {
-      stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, ptx::smem_addr(buffer), first_column, lane);
-    }
-    if (first_column != 0) stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);
   }
-}
 
-/// A consumer warp's part of D with everything that a GemmEpilogue asks for, any type and alignment: in a
-/// loop, as there is much to ask for. corner: of the warp's rows.
+ private:
+  static constexpr int kWarpRows = 16;
+  static constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
+  static constexpr int kSubtilesOfWarp = Config::kConsumerBlocks * Config::kSubtilesAcross;
+  static_assert(kWarpRows * kStagingN * int{sizeof(float)} == kSumsPieceBytes);
+
+  __device__ __forceinline__ int row_block_of(int subtile) const {
+    const int warp = thread_ / kWarpThreads;
+    return (warp / 4 * Config::kConsumerBlocks + subtile / Config::kSubtilesAcross) * 4 + warp % 4;
+  }
+
+  /// Of all of the tile. Turned by a row block for each group of columns, so that those of a CTA are different warps'.
+  __device__ __forceinline__ int number_of(int subtile) const {
+    const int column = subtile % Config::kSubtilesAcross;
+    return column * row_blocks_ + (row_block_of(subtile) + column) % row_blocks_;
+  }
+
+  __device__ __forceinline__ float4* place_of(int subtile, int source) const {
+    return place_of_sums<kStagingN>(smem_.peers_sums(), number_of(subtile), split_, source,
+                                    thread_ % kWarpThreads);
+  }
+
+  SharedStorage<Config>& smem_;
+  int split_;
+  int rank_;
+  int row_blocks_;
+  int thread_;
+};
+
+/// What a consumer warp needs to finish and store its part of D with everything that a GemmEpilogue asks for.
 template <typename Config>
-__device__ __forceinline__ void store_general(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StoreQueue& stores,
-    const Params& params, FragmentCorner corner, int lane) {
-  constexpr int kPieces = Config::BLOCK_N / kPieceN;
-  constexpr int kGroups = kPieceN / 8;
-  const DataType type = params.epilogue.output_type;
-  // TMA writes whole 16-byte chunks, and would write over what lies behind the last column of D.
-  const bool by_tma = params.stores_by_tma && (params.shape.n % (16 / size_of(type)) == 0 ||
-                                               corner.column <= params.shape.n - Config::BLOCK_N);
-  unsigned char* buffer = nullptr;
-#pragma unroll 1
-  for (int piece = 0; piece < Config::kConsumerBlocks * kPieces; ++piece) {
-    const FragmentCorner of_piece = {corner.batch, corner.row + piece / kPieces * Config::kWgmmaM,
-                                     corner.column + piece % kPieces * kPieceN};
-    const FragmentPosition position = position_of_lane(of_piece, lane);
-    float values[kPieceN / 2] = {};
-    take_piece<Config, kPieceN>(accum, piece, [&](int e, float sum) { values[e] = sum; });
-    scale_and_add(values, params.epilogue,
-                  load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape));
-    if (!by_tma) {
-      activate_and_store<kGroups>(values, params.epilogue, position, params.shape);
-      continue;
-    }
-    activate(values, params.epilogue.activation);
-    // Of a 16-bit type two pieces fill a buffer.
-    const int first_column = type == DataType::Float32 ? 0 : piece * kPieceN % Config::kStoreN;
-    if (first_column == 0) buffer = stores.acquire();
-    const ptx::SmemAddr staging = ptx::smem_addr(buffer);
-    switch (type) {
-      case DataType::BFloat16:
-        stage_fragment_swizzled<__nv_bfloat16, kPieceN>(values, staging, first_column, lane);
-        break;
-      case DataType::Float16:
-        stage_fragment_swizzled<__half, kPieceN>(values, staging, first_column, lane);
-        break;
-      case DataType::Float32: stage_fp32(values, buffer, 0, lane); break;
-    }
-    if (type == DataType::Float32 || first_column != 0) {
-      stores.store(of_piece.column - first_column, of_piece.row, of_piece.batch);
+struct GeneralEpilogue {
+  const EpilogueParams& params;
+  const MatrixParams& matrices;
+  const TensorMap* tensor_map_d;
+  StagingQueue& queue;
+  CReader& c;
+  int lane;
+
+  __device__ __forceinline__ bool adds_c() const { return params.operations.beta != 0; }
+
+  /// Asks for C of a subtile, which comes to the buffers behind `others`, once all are free.
+  __device__ __forceinline__ void begin_c(int others, FragmentCorner corner) const {
+    queue.await_all();
+    c.begin([&](int box) { return queue.next(others + box); }, corner);
+  }
+
+  /// Brings C of the warp's part of a tile to L2. corner: of the part.
+  __device__ __forceinline__ void prefetch_c(FragmentCorner corner) const {
+    if (!matrices.loads_c_by_tma) return;
+    for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+      library::prefetch_c(matrices, params.operations.output_type,
+                          {corner.batch, corner.row + block * Config::kWgmmaM, corner.column}, 16,
+                          Config::BLOCK_N, lane);
     }
   }
-}
 
-/// Adds up what the CTAs of a cluster computed of one tile, each over its part of K, and stores it. The
-/// tile's pieces are dealt to all of them; each warp sends the others' to the same warp of their CTAs, where
-/// the sums of a lane belong to the same elements. A CTA adds in the order of K, so that the sum does not
-/// depend on who came first. Threads: all consumers of all CTAs; thread: number in the CTA.
-template <typename Config>
-__device__ __forceinline__ void reduce_and_store(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], SharedStorage<Config>& smem,
-    StoreQueue& stores, const Params& params, CtaTile<Config> tile, int split_rank, int thread) {
-  constexpr int kColumns = Config::kIsAlphaOnly ? Config::kStoreN : kPieceN;
-  constexpr int kGroups = kColumns / 8;
-  constexpr int kWarpRows = 16;
-  constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
-  constexpr int kPiecesOfBlock = Config::BLOCK_N / kColumns;
-  constexpr int kPieceBytes = kWarpRows * kColumns * int{sizeof(float)};
-  static_assert(kPieceBytes <= kSumsPieceBytes);
-  const int lane = thread % kWarpThreads;
-  const int warp = thread / kWarpThreads;
-  const int rows = params.shape.m - tile.m0;
-  const int row_blocks = rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows);
-  const auto row_block_of = [&](int block) {
-    return (warp / 4 * Config::kConsumerBlocks + block) * 4 + warp % 4;
-  };
-  // Turned by a row block for each group of columns, so that those of a CTA are different warps'.
-  const auto number_of = [&](int row_block, int i) { return i * row_blocks + (row_block + i) % row_blocks; };
-  const auto place_of = [&](int piece, int source) {
-    return place_of_sums<kColumns>(smem.peers_sums(), piece, params.split, source, lane);
-  };
-
-  smem.exchange.begin(params.split, split_rank, thread % kWarpgroupThreads, thread == 0,
-                      row_blocks * kPiecesOfBlock, kPieceBytes);
-#pragma unroll
-  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-#pragma unroll
-    for (int i = 0; i < kPiecesOfBlock; ++i) {
-      const int piece = number_of(row_block_of(block), i);
-      const int owner = owner_of(piece, params.split);
-      if (row_block_of(block) >= row_blocks || owner == split_rank) continue;
-      smem.exchange.template send<kColumns>(accum[block] + i * kColumns / 2, place_of(piece, split_rank),
-                                            owner);
-    }
-  }
+  /// Finishes and stores the part. C of its first subtile has been asked for, but where K is split. bias: of the tile. row:
+  /// where the part begins in the tile; corner: in D.
+  __device__ __forceinline__ void store(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                        const SplitKPartials<Config>& partials, bool is_split,
+                                        const float* bias, int row, FragmentCorner corner) const {
+    constexpr int kAcross = Config::kSubtilesAcross;
+    constexpr int kCount = Config::kConsumerBlocks * kAcross;
+    static_assert(Config::BLOCK_N % kStagingN == 0,
+                  "what is stored twice must not be added to a C that is D");
+    const bool is_one_part = parts_of_subtile<MatrixParams>(params.operations) == 1;
+    const auto corner_of = [&](int subtile) { return corner_of_subtile<Config>(corner, subtile); };
 #pragma unroll 1
-  for (int piece_of_warp = 0; piece_of_warp < Config::kConsumerBlocks * kPiecesOfBlock; ++piece_of_warp) {
-    const int row_block = row_block_of(piece_of_warp / kPiecesOfBlock);
-    const int column = piece_of_warp % kPiecesOfBlock * kColumns;
-    const int piece = number_of(row_block, piece_of_warp % kPiecesOfBlock);
-    if (row_block >= row_blocks || owner_of(piece, params.split) != split_rank) continue;
-    const FragmentCorner corner = {tile.batch, tile.m0 + row_block * kWarpRows, tile.n0 + column};
-    const FragmentPosition position = position_of_lane(corner, lane);
-    EpilogueInputs<kGroups> inputs;
-    if constexpr (!Config::kIsAlphaOnly) {
-      inputs = load_epilogue_inputs<kGroups>(params.epilogue, position, params.shape);
-    }
-    smem.exchange.await_sums();
-    float values[kColumns / 2] = {};
-#pragma unroll 1
-    for (int source = 0; source < params.split; ++source) {
-      if (source == split_rank) {
-        take_piece<Config, kColumns>(accum, piece_of_warp, [&](int e, float sum) { values[e] += sum; });
-      } else {
-        add_sums<kColumns>(values, place_of(piece, source));
+    for (int subtile = 0; subtile < kCount; ++subtile) {
+      if (is_split && !partials.owns(subtile)) continue;
+      if (is_split && adds_c()) begin_c(0, corner_of(subtile));
+      float sums[kStagingN / 2] = {};
+      partials.add(sums, accum, subtile);
+      const bool has_next = !is_split && subtile + 1 < kCount;
+      float alpha = params.operations.alpha;
+      if (adds_c()) {
+        c.add(
+            sums, [&](int box) { return queue.next(box); }, corner_of(subtile));
+        alpha = 1;
+        // The other buffer is free.
+        if (is_one_part && has_next) begin_c(1, corner_of(subtile + 1));
       }
-    }
-    if constexpr (Config::kIsAlphaOnly) {
-      store_plain_piece<Config>(values, stores, params.epilogue, corner, lane);
-    } else {
-      scale_and_add(values, params.epilogue, inputs);
-      activate_and_store<kGroups>(values, params.epilogue, position, params.shape);
+      finish_and_store(sums, params, alpha, bias, row + subtile / kAcross * Config::kWgmmaM,
+                       subtile % kAcross * kStagingN, corner_of(subtile), tensor_map_d, matrices, lane,
+                       [&](int) { return queue.acquire(); });
+      if (adds_c() && !is_one_part && has_next) begin_c(0, corner_of(subtile + 1));
     }
   }
-}
+};
 
 template <typename Config>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
+                const __grid_constant__ typename Config::Matrices matrices,
                 const __grid_constant__ ClusterPositions positions) {
   using namespace ptx;
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
@@ -633,6 +591,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
   const bool has_one_tile = params.num_tiles <= nclusterid_x();
+  const bool has_bias = !Config::kIsAlphaOnly && params.epilogue.operations.bias_kind != Bias::None;
   if (thread == Config::kNumConsumerThreads) {
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
@@ -643,6 +602,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     }
     if (!has_one_tile) smem.tile_queue.init();
     if (split > 1) smem.exchange.init(split, Config::kNumConsumers);
+    if constexpr (!Config::kIsAlphaOnly) {
+      if (has_bias) smem.general.bias_queue.init();
+      if (params.epilogue.operations.beta != 0) smem.general.c_barriers.init();
+    }
     // TMA and the peer CTA use the barriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
@@ -658,16 +621,20 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const cuda::std::uint32_t cluster = clusterid_x();
   const cuda::std::uint32_t num_clusters = nclusterid_x();
   // The first CTAs take one block more where K does not divide.
-  const int num_k_blocks = params.k_blocks + (split_rank < params.longer_parts ? 1 : 0);
+  const int longer_parts = Config::kCanSplit ? params.longer_parts : 0;
+  const int num_k_blocks = params.k_blocks + (split_rank < longer_parts ? 1 : 0);
   const int first_k_block =
-      split_rank * params.k_blocks + (split_rank < params.longer_parts ? split_rank : params.longer_parts);
+      split_rank * params.k_blocks + (split_rank < longer_parts ? split_rank : longer_parts);
   const auto tile_of = [&](TileCoord cluster_tile) {
     return CtaTile<Config>(cluster_tile, params, rank_m, rank_n);
   };
-  // Where there is one tile for each cluster, everyone finds it alone, while the barriers are made.
+  // Where there is one tile for each cluster, every warp finds it alone, the producer's while the barriers are made.
   const cuda::std::uint32_t first_index =
       has_one_tile || num_clusters > ClusterPositions::kMaxClusters ? cluster : positions.position[cluster];
-  const TileCoord only_tile = has_one_tile ? tile_at(cluster, params, Config::kLeaf) : TileCoord{};
+  const auto find_only_tile = [&] {
+    return has_one_tile ? tile_at(cluster, params, Config::kLeaf) : TileCoord{};
+  };
+  const TileCoord producers_only_tile = is_in_producer_warp ? find_only_tile() : TileCoord{};
 
   if constexpr (Config::kClusterSize > 1) {
     barrier_cluster_arrive_relaxed();
@@ -679,8 +646,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   }
   if (params.prefetched_k_blocks > 0 && is_in_producer_warp) {
     if (elect_sync()) {
-      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, only_tile, tile_of(only_tile), rank_m,
-                                rank_n, first_k_block, num_k_blocks);
+      prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, producers_only_tile,
+                                tile_of(producers_only_tile), rank_m, rank_n, first_k_block, num_k_blocks);
     }
     __syncwarp();
   }
@@ -689,6 +656,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
 
   typename Config::Pipeline::State state;
   typename Config::TileQueue::State queue_state;
+  const auto next_tile = [&](TileCoord only_tile, int lane) {
+    const CtaTile<Config> tile =
+        tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
+    queue_state.advance();
+    return tile;
+  };
 
   if (thread >= Config::kNumConsumerThreads) {
     if constexpr (Config::kMovesRegisters) setmaxnreg_dec<Config::kProducerRegisters>();
@@ -701,9 +674,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const auto sharers_of_b =
           static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-        const CtaTile<Config> tile =
-            tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
-        queue_state.advance();
+        const CtaTile<Config> tile = next_tile(producers_only_tile, lane);
         int batch = tile.batch;
         int first_of_cluster = 0;
         if constexpr (kCanUseWorkspace) {
@@ -735,12 +706,23 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       if constexpr (Config::kClusterSize > 1) {
         smem.pipeline.producer_drain_uniform(state, params.used_stages);
       }
-    } else if (thread == Config::kNumConsumerThreads + kWarpThreads && !has_one_tile) {
-      // An order may take a thousand cycles or two to find a tile: the scheduler, a thread of the next warp,
-      // runs ahead.
+    } else if (thread / kWarpThreads == Config::kNumConsumerWarps + 1 && (!has_one_tile || has_bias)) {
+      // An order may take a thousand cycles or two to find a tile: the scheduler, the next warp, runs ahead. It brings the
+      // bias, too.
+      const int lane = thread % kWarpThreads;
+      typename Config::BiasQueue::State bias_state;
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-        smem.tile_queue.send(queue_state, tile_at(index, params, Config::kLeaf));
+        const TileCoord cluster_tile = tile_at(index, params, Config::kLeaf);
+        if (!has_one_tile && lane == 0) smem.tile_queue.send(queue_state, cluster_tile);
         queue_state.advance();
+        if constexpr (!Config::kIsAlphaOnly) {
+          if (!has_bias) continue;
+          const CtaTile<Config> tile = tile_of(cluster_tile);
+          __syncwarp();
+          send_bias(smem.general.bias_queue, bias_state, params.epilogue, {tile.batch, tile.m0, tile.n0},
+                    Config::BLOCK_M, Config::BLOCK_N, lane);
+          bias_state.advance();
+        }
       }
     }
     if (split > 1) barrier_cluster_wait();
@@ -749,20 +731,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
     const int warp = thread / kWarpThreads;
     const int lane = thread % kWarpThreads;
-    StoreQueue stores(smem.d[warp], &tensor_map_d, lane);
-    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
-    float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
-    for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-      const CtaTile<Config> tile =
-          tile_of(has_one_tile ? only_tile : smem.tile_queue.receive_uniform(queue_state, lane));
-      queue_state.advance();
-      const FragmentCorner corner = {
-          tile.batch, tile.m0 + consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16,
-          tile.n0};
-      if constexpr (!Config::kIsAlphaOnly) {
-        if (params.epilogue.beta != 0 && split == 1) prefetch_c<Config>(params, corner, lane);
-        if (params.epilogue.bias_kind == Bias::PerColumn) prefetch_bias<Config>(params, corner, lane);
-      }
+    StagingQueue queue(smem.d[warp], lane);
+    const TileCoord only_tile = find_only_tile();
+    const auto multiply_tile = [&](auto& accum) {
       if (params.is_fp16) {
         multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
                                          thread % kWarpgroupThreads);
@@ -770,21 +741,63 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         multiply_layouts<Config, __nv_bfloat16>(accum, smem, state, params, num_k_blocks, consumer,
                                                 thread % kWarpgroupThreads);
       }
-      if constexpr (Config::kCanSplit) {
-        if (split > 1) {
-          reduce_and_store<Config>(accum, smem, stores, params, tile, split_rank, thread);
-          continue;
+    };
+    const int first_row = consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16;
+    const auto next_partials = [&](const CtaTile<Config>& tile) {
+      return SplitKPartials<Config>(smem, split, split_rank, params.epilogue.shape.m - tile.m0, thread);
+    };
+    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
+    if constexpr (Config::kIsAlphaOnly) {
+      const GemmEpilogue& operations = params.epilogue.operations;
+      for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
+        const CtaTile<Config> tile = next_tile(only_tile, lane);
+        const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0};
+        multiply_tile(accum);
+        if constexpr (Config::kCanSplit) {
+          if (split > 1) {
+            const SplitKPartials<Config> partials = next_partials(tile);
+            partials.send(accum);
+#pragma unroll 1
+            for (int subtile = 0; subtile < Config::kConsumerBlocks * Config::kSubtilesAcross; ++subtile) {
+              if (!partials.owns(subtile)) continue;
+              float sums[kStagingN / 2] = {};
+              partials.add(sums, accum, subtile);
+              store_plain_piece(sums, queue, &tensor_map_d, operations,
+                                corner_of_subtile<Config>(corner, subtile), lane);
+            }
+            continue;
+          }
+        }
+        store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
+      }
+    } else {
+      CReader c(params.epilogue, matrices, smem_addr(&smem.general.c_barriers.barriers[warp]), lane);
+      const GeneralEpilogue<Config> epilogue = {params.epilogue, matrices, &tensor_map_d, queue, c, lane};
+      typename Config::BiasQueue::State bias_state;
+      // Not the index, which ptxas would have in the same register as other roles, and spill.
+      for (int left = static_cast<int>(params.num_tiles - first_index); left > 0;
+           left -= static_cast<int>(num_clusters)) {
+        const CtaTile<Config> tile = next_tile(only_tile, lane);
+        const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0};
+        const bool is_split = Config::kCanSplit && split > 1;
+        if (epilogue.adds_c() && !is_split) {
+          epilogue.begin_c(0, corner);
+          epilogue.prefetch_c(corner);
+        }
+        multiply_tile(accum);
+        const SplitKPartials<Config> partials = next_partials(tile);
+        if (is_split) partials.send(accum);
+        const float* const bias = has_bias ? smem.general.bias_queue.receive(bias_state) : nullptr;
+        epilogue.store(accum, partials, is_split, bias, first_row, corner);
+        if (has_bias) {
+          smem.general.bias_queue.release(bias_state, lane);
+          bias_state.advance();
         }
       }
-      if constexpr (Config::kIsAlphaOnly) {
-        store_plain<Config>(accum, stores, params.epilogue, corner, lane);
-      } else if (is_whole(params, tile)) {
-        store_whole<Config>(accum, stores, params, corner, lane);
-      } else {
-        store_general<Config>(accum, stores, params, corner, lane);
-      }
     }
-    stores.drain();
+    // Shared memory must outlive the copies that read it.
+    queue.await_all();
   }
 }
 

@@ -14,6 +14,7 @@
 #include "device/tensor_map_type.hpp"
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
+#include "gemm/epilogue/bias_queue.cuh"
 #include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/instances/mixed_n_configs.hpp"
 #include "hopper_gemm/host_device.hpp"
@@ -181,17 +182,11 @@ template <typename Config, typename BiasQueue>
 __device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Config>& tiles,
                                           const EpilogueParams& params, cuda::std::uint32_t first_index,
                                           cuda::std::uint32_t num_clusters, int cta_rank, int lane) {
-  const GemmEpilogue& operations = params.operations;
-  const bool is_per_row = operations.bias_kind == Bias::PerRow;
   typename BiasQueue::State state;
   for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
     const TileCoord cluster_tile = tiles.at(index);
-    const FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
-    const auto* const bias = static_cast<const char*>(operations.bias) +
-                             corner.batch * operations.bias_batch_stride * size_of(operations.bias_type);
-    queue.send(state, bias, operations.bias_type, is_per_row ? corner.row : corner.column,
-               is_per_row ? Config::BLOCK_M : tiles.block_n(cluster_tile),
-               is_per_row ? params.shape.m : params.shape.n, lane);
+    send_bias(queue, state, params, tiles.corner(cluster_tile, cta_rank), Config::BLOCK_M,
+              tiles.block_n(cluster_tile), lane);
     state.advance();
   }
 }

@@ -244,7 +244,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
         if constexpr (kEpilogueKind == EpilogueKind::General && Config::kAddsC) {
           if (params.epilogue.operations.beta != 0) {
-            prefetch_c(params.matrices, corner, Config::BLOCK_M, block_n, thread % kWarpThreads);
+            prefetch_c(params.matrices, params.epilogue.operations.output_type, corner, Config::BLOCK_M,
+                       block_n, thread % kWarpThreads);
           }
         }
         load_tile<Config, Operands>(smem, state, tensor_map_a,
