@@ -56,31 +56,26 @@ using PingpongAtoms = pingpong::Config<kPingpongConfigs[0]>;
 constexpr auto kK = ptx::Major::K;
 constexpr auto kMn = ptx::Major::MN;
 
-template <typename T, ptx::Major kMajorA, ptx::Major kMajorB>
-using MixedN = Operands<cooperative_mixed_n::Config, T, kMajorA, kMajorB>;
-
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kK, kK>, EpilogueKind::AlphaOnly>);
+               cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kK, kK>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__half, kK, kMn>, EpilogueKind::AlphaOnly>);
+               cooperative_mixed_n::gemm_kernel<Operands<__half, kK, kMn>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kMn, kMn>, EpilogueKind::AlphaOnly>);
+               cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kMn, kMn>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
+               cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__half, kK, kMn>, EpilogueKind::General>);
+               cooperative_mixed_n::gemm_kernel<Operands<__half, kK, kMn>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__nv_bfloat16, kMn, kK>, EpilogueKind::General>);
+               cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kMn, kK>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<MixedN<__half, kMn, kMn>, EpilogueKind::General>);
-HG_INSTANTIATE(
-    MixedNParams<Pingpong>,
-    pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __nv_bfloat16, kK, kK>, EpilogueKind::General>);
+               cooperative_mixed_n::gemm_kernel<Operands<__half, kMn, kMn>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<Pingpong>,
-               pingpong::gemm_kernel<Pingpong, Operands<Pingpong, __half, kMn, kK>, EpilogueKind::AlphaOnly>);
-HG_INSTANTIATE(
-    MixedNParams<PingpongAtoms>,
-    pingpong::gemm_kernel<PingpongAtoms, Operands<PingpongAtoms, __half, kK, kMn>, EpilogueKind::AlphaOnly>);
+               pingpong::gemm_kernel<Pingpong, Operands<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
+HG_INSTANTIATE(MixedNParams<Pingpong>,
+               pingpong::gemm_kernel<Pingpong, Operands<__half, kMn, kK>, EpilogueKind::AlphaOnly>);
+HG_INSTANTIATE(MixedNParams<PingpongAtoms>,
+               pingpong::gemm_kernel<PingpongAtoms, Operands<__half, kK, kMn>, EpilogueKind::AlphaOnly>);
 
 #undef HG_INSTANTIATE
 

@@ -51,6 +51,8 @@ WIDE = "src/gemm/host/cooperative_mixed_n.cu"
 WIDE_GEMM = "src/gemm/kernel/cooperative_mixed_n.cuh"
 MIXED_N = "src/gemm/kernel/mixed_n.cuh"
 MIXED_N_LAUNCH = "src/gemm/host/mixed_n_launcher.hpp"
+MAINLOOP = "src/gemm/mainloop/mainloop.cuh"
+OPERANDS = "src/gemm/mainloop/operands.cuh"
 LOAD_C = "src/gemm/epilogue/load_c.cuh"
 BIAS_QUEUE = "src/gemm/epilogue/bias_queue.cuh"
 STORE = "src/gemm/epilogue/store.cuh"
@@ -150,7 +152,7 @@ WIDE_STORED = "    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();\n"
 WIDE_ALL_STORED = "    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);\n"
 ALWAYS_PACE = (WAVE_STEPS, "kFewKBlocks = 1024;", "kFewKBlocks = 0;")
 TWO_WIDTH_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
-LIBRARY_RELEASE = "    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);\n"
+LIBRARY_RELEASE = "    if (i != 0) pipeline.consumer_release(previous, thread);\n"
 LIBRARY_SLICE = "  load(first, is_k_major ?"
 SUMS_WAIT_FOR_PEERS = """    while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(ptx::smem_addr(&peers_have_multiplied), 0)) {
       watchdog.check();
@@ -162,7 +164,6 @@ LIBRARY_STAGING = "ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();"
 PINGPONG_TURN = "    if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);\n"
 PINGPONG_HAND_ON = "    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);\n"
 PINGPONG_SKIP = "      skip_stages<Config>(state, params.num_k_blocks);\n      bias_phase"
-PINGPONG_RELEASE = "      if (k_block != 0) pipeline.consumer_release(previous, thread);\n"
 SKINNY_COLUMNS = "  if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;\n"
 SKINNY_TRANSPOSED = "  __syncwarp();\n#pragma unroll\n  for (int e = 0; e < Config::kPiece / 2; ++e) {\n    sums[e] ="
 SKINNY_STAGED = "    __syncwarp();\n#pragma unroll 4\n"
@@ -546,8 +547,8 @@ MUTANTS = {
     "library_pace_control": (WIDE, [ALWAYS_PACE]),
     "library_no_mbarrier_init_fence": (LIBRARY, [(COOPERATIVE, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
-        (COOPERATIVE, "    wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
-         LIBRARY_RELEASE + "    wgmma_wait_group<1>();\n")]),
+        (MAINLOOP, "    ptx::wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
+         LIBRARY_RELEASE + "    ptx::wgmma_wait_group<1>();\n")]),
     "library_slices_of_the_same_rows": (LIBRARY, [
         (COOPERATIVE, "is_k_major ? k : k + first;", "k;")]),
     "library_slices_to_the_same_place": (LIBRARY, [
@@ -595,7 +596,7 @@ MUTANTS = {
     "library_workspace_split_of_other_batches": (LIBRARY, [
         (COOPERATIVE, "tile.batch / params.workspace_split_k;", "tile.batch;")]),
     "library_expects_whole_boxes": (LIBRARY, [
-        (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes)",
+        (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * kLineBytes)",
          "producer_announce(state)")]),
     "library_c_before_it_has_come": (LIBRARY, [(LOAD_C, '      watched_wait(bar_, phase_, "reader of C", 0);\n', "")]),
     "library_c_of_the_phase_before": (LIBRARY, [(LOAD_C, "      phase_ ^= 1;\n", "")]),
@@ -612,15 +613,15 @@ MUTANTS = {
     "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_cooperative_mixed_n_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_cooperative_mixed_n_atoms_of_a_in_one_place": (WIDE, [
-        (MIXED_N, "smem.a[state.stage] + row * Config::kLineBytes", "smem.a[state.stage]")]),
+        (MIXED_N, "smem.a[state.stage] + row * kLineBytes", "smem.a[state.stage]")]),
     "library_cooperative_mixed_n_atoms_of_b_in_one_place": (WIDE, [
-        (MIXED_N, "smem.b[state.stage] + column * Config::kLineBytes", "smem.b[state.stage]")]),
+        (MIXED_N, "smem.b[state.stage] + column * kLineBytes", "smem.b[state.stage]")]),
     "library_cooperative_mixed_n_atoms_of_a_as_if_k_major": (WIDE, [
-        (MIXED_N, "kElemBytesA = elem_bytes_along_k(kMajorA)", "kElemBytesA = Config::kElemBytes")]),
+        (OPERANDS, "kElemBytesA = elem_bytes_along_k(kMajorA)", "kElemBytesA = kElemBytes")]),
     "library_cooperative_mixed_n_atoms_of_b_as_if_k_major": (WIDE, [
-        (MIXED_N, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
+        (OPERANDS, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = kElemBytes")]),
     "library_pingpong_atoms_of_b_as_if_k_major": (PINGPONG, [
-        (MIXED_N, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = Config::kElemBytes")]),
+        (OPERANDS, "kElemBytesB = elem_bytes_along_k(kMajorB)", "kElemBytesB = kElemBytes")]),
     "library_cooperative_mixed_n_stage_not_stored_yet": (WIDE, [
         (WIDE_GEMM, WIDE_STORED.replace("lane", "lane()"), "")]),
     "library_cooperative_mixed_n_stage_stored_by_one_warp": (WIDE, [(WIDE_GEMM, WIDE_ALL_STORED, "")]),
@@ -659,10 +660,10 @@ MUTANTS = {
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),
     "library_pingpong_release_before_the_wait": (PINGPONG, [
-        (PINGPONG_GEMM, "      wgmma_wait_group<1>();\n" + PINGPONG_RELEASE,
-         PINGPONG_RELEASE + "      wgmma_wait_group<1>();\n")]),
+        (MAINLOOP, "    ptx::wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
+         LIBRARY_RELEASE + "    ptx::wgmma_wait_group<1>();\n")]),
     "library_small_m_expects_whole_boxes": (SMALL_M, [
-        (SMALL_M_GEMM, "Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes",
+        (SMALL_M_GEMM, "Config::kStageBlocks * (params.a_rows + params.columns) * kLineBytes",
          "Config::Pipeline::kStageBytes")]),
     "library_small_m_sums_read_before_they_are_there": (SMALL_M, [
         (SMALL_M_GEMM, "    if (split > 1) smem.exchange.await_sums();\n", "")]),

@@ -48,6 +48,9 @@ constexpr char kFilledTooEarly[] =
     "unfinished wgmma may still read| TMA copy has filled, and the thread has not waited for its mbarrier)";
 constexpr char kStoredTooEarly[] =
     "a thread writes shared memory at .* that a TMA store (may still read|has read, and no barrier)";
+constexpr char kWrittenOverCopy[] =
+    "a thread writes shared memory at .* that a TMA copy "
+    "(is still filling|has filled, and the thread has not waited for its mbarrier)";
 constexpr char kCopiesInOnePlace[] = "two TMA copies write to shared memory";
 constexpr char kMismatched[] = "reads a tile that its descriptor does not match";
 constexpr char kWriteNotFenced[] =
@@ -319,7 +322,7 @@ const Mutant kLibraryMutants[] = {
     {"library_c_before_it_has_come", {kCReadTooEarly}},
     {"library_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
     {"library_c_over_a_buffer_in_use", {kStoredTooEarly}},
-    {"library_c_to_the_buffer_of_this_subtile", {kStoredTooEarly}},
+    {"library_c_to_the_buffer_of_this_subtile", {kWrittenOverCopy, kStoredTooEarly}},
     {"library_bias_before_it_has_come", {kRace, kNeverWritten}},
     {"library_bias_of_the_tile_before", {kRace, "deadlock"}},
     {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly, "deadlock"}},

@@ -48,13 +48,21 @@ template <int kColumns, typename Bits>
 __device__ __forceinline__ void store_by_elements(const Bits* staging, Bits* matrix,
                                                   cuda::std::int64_t leading_dimension, GemmShape shape,
                                                   int row, int column, int lane) {
+  constexpr int kAtATime = 4;
 #pragma unroll 1
-  for (int i = lane; i < 16 * kColumns; i += kWarpThreads) {
-    const int staged_row = i / kColumns;
-    const int staged_column = i % kColumns;
-    if (row + staged_row < shape.m && column + staged_column < shape.n) {
-      matrix[(row + staged_row) * leading_dimension + column + staged_column] =
-          staging[swizzled_elem<kColumns, Bits>(staged_row, staged_column)];
+  for (int first = lane; first < 16 * kColumns; first += kAtATime * kWarpThreads) {
+    Bits loaded[kAtATime];
+#pragma unroll
+    for (int j = 0; j < kAtATime; ++j) {
+      const int i = first + j * kWarpThreads;
+      loaded[j] = staging[swizzled_elem<kColumns, Bits>(i / kColumns, i % kColumns)];
+    }
+#pragma unroll
+    for (int j = 0; j < kAtATime; ++j) {
+      const int i = first + j * kWarpThreads;
+      const int d_row = row + i / kColumns;
+      const int d_column = column + i % kColumns;
+      if (d_row < shape.m && d_column < shape.n) matrix[d_row * leading_dimension + d_column] = loaded[j];
     }
   }
 }

@@ -135,13 +135,12 @@ class MixedNLauncher final : public KernelLauncher {
     if constexpr (Config::kKernel.majors == Majors::Any) {
       if (b == OperandMajor::MN) {
         return a == OperandMajor::MN
-                   ? Kernels::template of<Operands<Config, T, Major::MN, Major::MN>, kEpilogueKind>()
-                   : Kernels::template of<Operands<Config, T, Major::K, Major::MN>, kEpilogueKind>();
+                   ? Kernels::template of<Operands<T, Major::MN, Major::MN>, kEpilogueKind>()
+                   : Kernels::template of<Operands<T, Major::K, Major::MN>, kEpilogueKind>();
       }
     }
-    return a == OperandMajor::MN
-               ? Kernels::template of<Operands<Config, T, Major::MN, Major::K>, kEpilogueKind>()
-               : Kernels::template of<Operands<Config, T, Major::K, Major::K>, kEpilogueKind>();
+    return a == OperandMajor::MN ? Kernels::template of<Operands<T, Major::MN, Major::K>, kEpilogueKind>()
+                                 : Kernels::template of<Operands<T, Major::K, Major::K>, kEpilogueKind>();
   }
 
   template <EpilogueKind kEpilogueKind>

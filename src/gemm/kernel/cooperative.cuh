@@ -49,6 +49,8 @@
 #include "gemm/epilogue/load_c.cuh"
 #include "gemm/epilogue/split_k_exchange.cuh"
 #include "gemm/kernel_args.hpp"
+#include "gemm/mainloop/mainloop.cuh"
+#include "gemm/mainloop/operands.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
 namespace hopper_gemm::library::cooperative {
@@ -100,9 +102,6 @@ struct Config {
   static constexpr bool kIsKMajor = kKernel.majors == Majors::KMajor;
   static constexpr int BLOCK_M = kKernel.block_m;
   static constexpr int BLOCK_N = kKernel.block_n;
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one swizzle atom
-  static constexpr int kWgmmaM = 64;
-  static constexpr int kWgmmaK = 16;
   static constexpr int kNumStages = kKernel.stages;
   static constexpr int kClusterM = kKernel.cluster_m;
   static constexpr int kClusterN = kKernel.cluster_n;
@@ -116,13 +115,8 @@ struct Config {
       BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
   static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
   static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
-  static constexpr int kRowBytes = 128;
-  static constexpr int kAtomElems = 64;  // of an MN-major tile's rows
-  static constexpr int kStageBytesA = BLOCK_M * kRowBytes;
-  static constexpr int kStageBytesB = BLOCK_N * kRowBytes;
-  // An m64 block of A: 64 rows if K-major, and if MN-major an atom of 64 columns by 64 rows.
-  static constexpr int kBlockBytesA = kWgmmaM * kRowBytes;
-  static constexpr int kAtomBytes = BLOCK_K * kRowBytes;
+  static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
+  static constexpr int kStageBytesB = BLOCK_N * kLineBytes;
   // With one consumer warpgroup, the launch leaves each thread as many registers as it can use.
   static constexpr bool kMovesRegisters = kNumConsumers > 1;
   static constexpr int kProducerRegisters = 40;
@@ -209,10 +203,8 @@ template <int kLines, int kSharers>
 __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMap* tensor_map,
                                              OperandMajor major, int line0, int k, int batch, int slice,
                                              cuda::std::uint16_t sharers, ptx::SmemAddr bar) {
-  constexpr int kAtom = 64;
-  constexpr int kRowBytes = 128;
   const auto load = [&](int first_row, int column, int row) {
-    const ptx::SmemAddr destination = stage + static_cast<cuda::std::uint32_t>(first_row * kRowBytes);
+    const ptx::SmemAddr destination = stage + static_cast<cuda::std::uint32_t>(first_row * kLineBytes);
     if constexpr (kSharers == 1) {
       ptx::cp_async_bulk_tensor_g2s(destination, tensor_map, {column, row, batch}, bar);
     } else {
@@ -220,14 +212,14 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
     }
   };
   const bool is_k_major = major == OperandMajor::K;
-  const int first = slice * (is_k_major ? kLines / kSharers : kAtom / kSharers);
+  const int first = slice * (is_k_major ? kLines / kSharers : kBlockK / kSharers);
   const int line = is_k_major ? line0 + first : line0;
   const int along_k = is_k_major ? k : k + first;
   load(first, is_k_major ? along_k : line, is_k_major ? line : along_k);
   if (!is_k_major) {
 #pragma unroll
-    for (int atom = 1; atom < kLines / kAtom; ++atom) {
-      load(atom * kAtom + first, line0 + atom * kAtom, along_k);
+    for (int atom = 1; atom < kLines / kAtomLines; ++atom) {
+      load(atom * kAtomLines + first, line0 + atom * kAtomLines, along_k);
     }
   }
 }
@@ -236,12 +228,11 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
 /// belongs to elements of D that do not exist. lines: those of all boxes.
 template <int kLines, int kSharers>
 __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines) {
-  constexpr int kRowBytes = 128;
 #pragma unroll
   for (int slice = 0; slice < kSharers; ++slice) {
     const int first = slice * (kLines / kSharers) + lines / kSharers;
-    leave_undefined(stage + static_cast<cuda::std::uint32_t>(first * kRowBytes),
-                    (kLines - lines) / kSharers * kRowBytes);
+    leave_undefined(stage + static_cast<cuda::std::uint32_t>(first * kLineBytes),
+                    (kLines - lines) / kSharers * kLineBytes);
   }
 }
 
@@ -257,66 +248,14 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   const int line_a = tile.m0 + rank_n * (Config::BLOCK_M / Config::kClusterN);
   const int line_b = tile.n0 + rank_m * (Config::BLOCK_N / Config::kClusterM);
   for (int k_block = cluster_tile.n; k_block < k_blocks; k_block += params.grid.n) {
-    ptx::cp_async_bulk_prefetch_tensor(tensor_map_a,
-                                       {(first_k_block + k_block) * Config::BLOCK_K, line_a, 0});
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_a, {(first_k_block + k_block) * kBlockK, line_a, 0});
   }
   for (int k_block = cluster_tile.m; k_block < k_blocks; k_block += params.grid.m) {
-    ptx::cp_async_bulk_prefetch_tensor(tensor_map_b,
-                                       {(first_k_block + k_block) * Config::BLOCK_K, line_b, 0});
+    ptx::cp_async_bulk_prefetch_tensor(tensor_map_b, {(first_k_block + k_block) * kBlockK, line_b, 0});
   }
 }
 
-/// A consumer warpgroup's product over `num_k_blocks` stages. accum: overwritten; of no stages, anything. Threads: the
-/// whole warpgroup, `thread` counting from its first.
-template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
-__device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
-                                         SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
-                                         int num_k_blocks, int consumer, int thread) {
-  using namespace ptx;
-  const auto first_desc = [](Major major, const unsigned char* tile) {
-    const cuda::std::uint32_t address = smem_addr(tile).value;
-    return major == Major::K ? make_k_major_b128_desc(address)
-                             : make_mn_major_b128_desc(address, Config::kAtomBytes);
-  };
-  constexpr auto kStepBytes = [](Major major) {
-    return static_cast<cuda::std::uint32_t>(Config::kWgmmaK *
-                                            (major == Major::K ? int{sizeof(T)} : Config::kRowBytes));
-  };
-  const cuda::std::uint64_t first_desc_a =
-      first_desc(kMajorA, smem.a[0] + consumer * Config::kConsumerBlocks * Config::kBlockBytesA);
-  const cuda::std::uint64_t first_desc_b = first_desc(kMajorB, smem.b[0]);
-  typename Config::Pipeline::State previous;
-#pragma unroll
-  for (auto& block : accum) wgmma_fence_operand(block);
-  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-    const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * Config::kStageBytesA);
-    const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * Config::kStageBytesB);
-    smem.pipeline.consumer_wait(state);
-    wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < Config::BLOCK_K / Config::kWgmmaK; ++step) {
-      const auto desc_b = advance_smem_desc(stage_desc_b, step * kStepBytes(kMajorB));
-#pragma unroll
-      for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-        const auto desc_a =
-            advance_smem_desc(stage_desc_a, step * kStepBytes(kMajorA) + block * Config::kBlockBytesA);
-        wgmma_mma_async<Config::BLOCK_N, T, kMajorA, kMajorB>(accum[block], desc_a, desc_b,
-                                                              k_block != 0 || step != 0);
-      }
-    }
-    wgmma_commit_group();
-    wgmma_wait_group<1>();
-    if (k_block != 0) smem.pipeline.consumer_release(previous, thread);
-    previous = state;
-    state.advance();
-  }
-  wgmma_wait_group<0>();
-#pragma unroll
-  for (auto& block : accum) wgmma_fence_operand(block);
-  if (num_k_blocks != 0) smem.pipeline.consumer_release(previous, thread);
-}
-
-/// The loop for the launch's layouts.
+/// The loop for the launch's layouts. Threads: a consumer warpgroup, of which `thread` counts from the first.
 template <typename Config, typename T>
 __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                                  SharedStorage<Config>& smem,
@@ -326,15 +265,21 @@ __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsume
   using ptx::Major;
   const bool a_is_k_major = Config::a_major(params) == OperandMajor::K;
   const bool b_is_k_major = Config::b_major(params) == OperandMajor::K;
+  const auto multiply = [&]<Major kMajorA, Major kMajorB>(Operands<T, kMajorA, kMajorB>) {
+    multiply_stages<Operands<T, kMajorA, kMajorB>, Config::BLOCK_N>(
+        accum, smem.pipeline, state, num_k_blocks,
+        ptx::smem_addr(smem.a[0] + consumer * Config::kConsumerBlocks * kWgmmaM * kLineBytes),
+        Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
+  };
   if (a_is_k_major && b_is_k_major) {
-    multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+    multiply(Operands<T, Major::K, Major::K>{});
   } else if constexpr (!Config::kIsKMajor) {
     if (a_is_k_major) {
-      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+      multiply(Operands<T, Major::K, Major::MN>{});
     } else if (b_is_k_major) {
-      multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+      multiply(Operands<T, Major::MN, Major::K>{});
     } else {
-      multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+      multiply(Operands<T, Major::MN, Major::MN>{});
     }
   }
 }
@@ -407,7 +352,7 @@ __device__ __forceinline__ void store_plain(
 #pragma unroll
       for (int e = 0; e < kStagingN / 2; ++e) values[e] = accum[block][column / 2 + e];
       store_plain_piece(values, queue, tensor_map_d, epilogue,
-                        {corner.batch, corner.row + block * Config::kWgmmaM, corner.column + column}, lane);
+                        {corner.batch, corner.row + block * kWgmmaM, corner.column + column}, lane);
     }
   }
 }
@@ -415,7 +360,7 @@ __device__ __forceinline__ void store_plain(
 /// Where a consumer warp's subtile of that number begins. corner: of the warp's part of a tile.
 template <typename Config>
 __device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corner, int subtile) {
-  return {corner.batch, corner.row + subtile / Config::kSubtilesAcross * Config::kWgmmaM,
+  return {corner.batch, corner.row + subtile / Config::kSubtilesAcross * kWgmmaM,
           corner.column + subtile % Config::kSubtilesAcross * kStagingN};
 }
 
@@ -536,8 +481,8 @@ struct GeneralEpilogue {
     if (!matrices.loads_c_by_tma) return;
     for (int block = 0; block < Config::kConsumerBlocks; ++block) {
       library::prefetch_c(matrices, params.operations.output_type,
-                          {corner.batch, corner.row + block * Config::kWgmmaM, corner.column}, 16,
-                          Config::BLOCK_N, lane);
+                          {corner.batch, corner.row + block * kWgmmaM, corner.column}, 16, Config::BLOCK_N,
+                          lane);
     }
   }
 
@@ -567,7 +512,7 @@ struct GeneralEpilogue {
         // The other buffer is free.
         if (is_one_part && has_next) begin_c(1, corner_of(subtile + 1));
       }
-      finish_and_store(sums, params, alpha, bias, row + subtile / kAcross * Config::kWgmmaM,
+      finish_and_store(sums, params, alpha, bias, row + subtile / kAcross * kWgmmaM,
                        subtile % kAcross * kStagingN, corner_of(subtile), tensor_map_d, matrices, lane,
                        [&](int) { return queue.acquire(); });
       if (adds_c() && !is_one_part && has_next) begin_c(0, corner_of(subtile + 1));
@@ -689,8 +634,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           smem.pipeline.producer_wait_uniform(state);
           if (is_leader) {
             const SmemAddr bar =
-                smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * Config::kRowBytes);
-            const int k = (first_of_cluster + first_k_block + k_block) * Config::BLOCK_K;
+                smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * kLineBytes);
+            const int k = (first_of_cluster + first_k_block + k_block) * kBlockK;
             load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
                                                              Config::a_major(params), tile.m0, k, batch_a,
                                                              rank_n, sharers_of_a, bar);
@@ -742,7 +687,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                                                 thread % kWarpgroupThreads);
       }
     };
-    const int first_row = consumer * Config::kConsumerBlocks * Config::kWgmmaM + warp % 4 * 16;
+    const int first_row = consumer * Config::kConsumerBlocks * kWgmmaM + warp % 4 * 16;
     const auto next_partials = [&](const CtaTile<Config>& tile) {
       return SplitKPartials<Config>(smem, split, split_rank, params.epilogue.shape.m - tile.m0, thread);
     };

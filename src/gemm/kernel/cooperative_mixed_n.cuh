@@ -30,6 +30,7 @@
 #include "gemm/epilogue/epilogue.cuh"
 #include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/kernel/mixed_n.cuh"
+#include "gemm/mainloop/operands.cuh"
 
 namespace hopper_gemm::library::cooperative_mixed_n {
 
@@ -48,9 +49,9 @@ struct Config : MixedNConfig<kWideConfig> {
 };
 
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
-  unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
-  unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
+  // [BLOCK_M, kBlockK] and up to [WIDE_N, kBlockK] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
+  unsigned char a[Config::kNumStages][Config::BLOCK_M * kLineBytes];
+  unsigned char b[Config::kNumStages][Config::WIDE_N * kLineBytes];
   Config::Pipeline pipeline;
   Config::TileQueue tile_queue;
   Config::BiasQueue bias_queue;
@@ -91,8 +92,7 @@ struct Consumer {
   __device__ __forceinline__ int warp() const { return thread / kWarpThreads; }
 
   __device__ __forceinline__ cuda::std::uint64_t desc_a(int stage, int block) const {
-    return advance_smem_desc(first_desc_a,
-                             stage * sizeof(smem.a[0]) + block * Config::kWgmmaM * Config::kLineBytes);
+    return advance_smem_desc(first_desc_a, stage * sizeof(smem.a[0]) + block * kWgmmaM * kLineBytes);
   }
   __device__ __forceinline__ cuda::std::uint64_t desc_b(int stage) const {
     return advance_smem_desc(first_desc_b, stage * sizeof(smem.b[0]));
@@ -107,7 +107,7 @@ struct Consumer {
     const auto stage_desc_b = desc_b(stage);
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
+    for (int k = 0; k < kBlockK; k += kWgmmaK) {
       wgmma_mma_async<kBlockN, T, Operands::kMajorA, Operands::kMajorB>(
           accum, advance_smem_desc(stage_desc_a, k * Operands::kElemBytesA),
           advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB), accumulates || k != 0);
@@ -120,9 +120,9 @@ struct Consumer {
   /// for all when it is for one. fragment: their accumulators. corner: where they begin in D, but for the warp's rows.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block,
                                               FragmentCorner corner) const {
-    const int staging_row = number * Config::kConsumerM + block * Config::kWgmmaM + warp() * Config::kStoreM;
+    const int staging_row = number * Config::kConsumerM + block * kWgmmaM + warp() * Config::kStoreM;
     store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
-        fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * Config::kLineBytes), tensor_map_d,
+        fragment, alpha, ptx::smem_addr(smem.a[stage] + staging_row * kLineBytes), tensor_map_d,
         {corner.batch, corner.row + warp() * Config::kStoreM, corner.column}, lane());
   }
 
@@ -148,10 +148,10 @@ struct Consumer {
       __syncwarp();
       // All parts of the first subtile go through the same buffer; then they take turns.
       const int next = is_first ? 0 : ((is_odd ? buffer : 1) + part) % Config::kStoreBuffers;
-      return smem.a[stage] + (row + next * Config::kWgmmaM) * Config::kLineBytes;
+      return smem.a[stage] + (row + next * kWgmmaM) * kLineBytes;
     };
     finish_and_store(
-        sums, epilogue, alpha, bias, row + block * Config::kWgmmaM, column,
+        sums, epilogue, alpha, bias, row + block * kWgmmaM, column,
         {corner.batch, corner.row + own_thread / kWarpThreads * Config::kStoreM, corner.column + column},
         tensor_map_d, NoMatrixParams{}, own_lane, acquire);
   }
@@ -241,7 +241,7 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
 
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
+    for (int k = 0; k < kBlockK; k += kWgmmaK) {
       const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB);
       wgmma_mma_async<kBlockN, typename Operands::T, Operands::kMajorA, Operands::kMajorB>(
           upper, advance_smem_desc(stage_desc_upper, k * Operands::kElemBytesA), smem_desc_b, true);
@@ -295,7 +295,7 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
     }
   }
   wgmma_fence_operand(lower);
-  pending = {{corner.batch, corner.row + Config::kWgmmaM, corner.column}, kBlockN, stage, bias_state};
+  pending = {{corner.batch, corner.row + kWgmmaM, corner.column}, kBlockN, stage, bias_state};
 }
 
 /// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms.
@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         .epilogue = params.epilogue,
         .alpha = params.alpha,
         .first_desc_a = Operands::make_desc(
-            Operands::kMajorA, smem_addr(smem.a[0] + consumer * Config::kConsumerM * Config::kLineBytes)),
+            Operands::kMajorA, smem_addr(smem.a[0] + consumer * Config::kConsumerM * kLineBytes)),
         .first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0])),
         .num_k_blocks = params.num_k_blocks,
         .number = consumer,

@@ -10,13 +10,13 @@
 #include "device/device_common.cuh"
 #include "device/epilogue.cuh"
 #include "device/fragment_epilogue.cuh"
-#include "device/smem_descriptor.hpp"
 #include "device/tensor_map_type.hpp"
 #include "device/tile_scheduler.hpp"
 #include "gemm/config.hpp"
 #include "gemm/epilogue/bias_queue.cuh"
 #include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/instances/mixed_n_configs.hpp"
+#include "gemm/mainloop/operands.cuh"
 #include "hopper_gemm/host_device.hpp"
 
 // What the kernels with a mixed tile N share on the GPU.
@@ -32,10 +32,6 @@ struct MixedNConfig {
   static constexpr int BLOCK_M = kKernel.block_m;
   static constexpr int WIDE_N = kKernel.block_n;
   static constexpr int NARROW_N = kKernel.narrow_n;
-  static constexpr int kElemBytes = 2;
-  static constexpr int BLOCK_K = kBlockK;
-  static constexpr int kWgmmaM = 64;
-  static constexpr int kWgmmaK = 16;
   static constexpr int kNumStages = kKernel.stages;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
   static constexpr int kClusterN = kKernel.cluster_n;  // CTAs of a cluster, side by side
@@ -54,34 +50,9 @@ struct MixedNConfig {
   static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
   static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                 (1 + kNumConsumers) * kEntryRegisters);
-  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a stage's share of a row
   static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
   using Matrices =
       cuda::std::conditional_t<kKernel.epilogues == Epilogues::All, MatrixParams, NoMatrixParams>;
-  static constexpr int kAtomBytes = BLOCK_K * kLineBytes;  // of an MN-major operand
-};
-
-/// What an instance of such a kernel multiplies, and how that lies in a stage: lines along K, or MN-major in swizzle atoms of
-/// kAtomLines lines, each of BLOCK_K rows. Either way so many lines of a stage take as many bytes.
-template <typename Config, typename T_, ptx::Major kMajorA_, ptx::Major kMajorB_>
-struct Operands {
-  using T = T_;
-  static constexpr ptx::Major kMajorA = kMajorA_;
-  static constexpr ptx::Major kMajorB = kMajorB_;
-  static_assert(kMajorB == ptx::Major::K || Config::kKernel.majors == Majors::Any);
-  static_assert(kAtomLines == Config::kWgmmaM, "an m64 block of A is a swizzle atom");
-
-  HG_HOST_DEVICE static constexpr int elem_bytes_along_k(ptx::Major major) {
-    return major == ptx::Major::K ? Config::kElemBytes : Config::kLineBytes;
-  }
-  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K
-  static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
-
-  /// Of lines of a stage that begin at an address, whole atoms of them.
-  static __device__ __forceinline__ cuda::std::uint64_t make_desc(ptx::Major major, ptx::SmemAddr lines) {
-    return major == ptx::Major::K ? make_k_major_b128_desc(lines.value)
-                                  : make_mn_major_b128_desc(lines.value, Config::kAtomBytes);
-  }
 };
 
 /// The cluster tiles of D: wide ones, and narrow ones in the columns behind them. Batches lie one above the other.
@@ -147,19 +118,17 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
   for (int k_block = 0; k_block < params.num_k_blocks; ++k_block) {
     smem.pipeline.producer_wait_uniform(state);
     if (is_leader) {
-      const SmemAddr bar =
-          smem.pipeline.producer_announce(state, (Config::BLOCK_M + block_n) * Config::kLineBytes);
-      const int k = k_block * Config::BLOCK_K;
+      const SmemAddr bar = smem.pipeline.producer_announce(state, (Config::BLOCK_M + block_n) * kLineBytes);
+      const int k = k_block * kBlockK;
       if constexpr (Operands::kMajorA == Major::K) {
-        cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * Config::kLineBytes),
+        cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * kLineBytes),
                                            &tensor_map_a, {k, corner.row + own_row, batch_a}, bar,
                                            Config::kMulticastMask);
       } else {
 #pragma unroll
         for (int row = own_row; row < own_row + Config::kMulticastM; row += kAtomLines) {
-          cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + row * Config::kLineBytes),
-                                             &tensor_map_a, {corner.row + row, k, batch_a}, bar,
-                                             Config::kMulticastMask);
+          cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + row * kLineBytes), &tensor_map_a,
+                                             {corner.row + row, k, batch_a}, bar, Config::kMulticastMask);
         }
       }
       if constexpr (Operands::kMajorB == Major::K) {
@@ -167,8 +136,8 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
                                  bar);
       } else {
         for (int column = 0; column < block_n; column += kAtomLines) {
-          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + column * Config::kLineBytes),
-                                   &tensor_map_b, {corner.column + column, k, batch_b}, bar);
+          cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + column * kLineBytes), &tensor_map_b,
+                                   {corner.column + column, k, batch_b}, bar);
         }
       }
     }

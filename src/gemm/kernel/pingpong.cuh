@@ -29,6 +29,8 @@
 #include "gemm/epilogue/epilogue_params.hpp"
 #include "gemm/epilogue/load_c.cuh"
 #include "gemm/kernel/mixed_n.cuh"
+#include "gemm/mainloop/mainloop.cuh"
+#include "gemm/mainloop/operands.cuh"
 
 namespace hopper_gemm::library::pingpong {
 
@@ -36,7 +38,7 @@ template <KernelConfig kKernel>
 struct Config : MixedNConfig<kKernel> {
   using Base = MixedNConfig<kKernel>;
   static constexpr int kBandM = 16;  // cluster tiles of a column that consecutive positions share
-  static constexpr int kConsumerBlocks = Base::BLOCK_M / Base::kWgmmaM;  // wgmmas, one above the other
+  static constexpr int kConsumerBlocks = Base::BLOCK_M / kWgmmaM;  // wgmmas, one above the other
   static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
   // Of a stage that one of the consumers reads.
   using Pipeline = hopper_gemm::Pipeline<Base::kNumStages, Base::kStageBytes, 1, Base::kClusterN>;
@@ -52,10 +54,10 @@ struct Config : MixedNConfig<kKernel> {
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, BLOCK_K] and up to [WIDE_N, BLOCK_K] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
-  unsigned char a[Config::kNumStages][Config::BLOCK_M * Config::kLineBytes];
-  unsigned char b[Config::kNumStages][Config::WIDE_N * Config::kLineBytes];
-  unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * Config::kElemBytes];
+  // [BLOCK_M, kBlockK] and up to [WIDE_N, kBlockK] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
+  unsigned char a[Config::kNumStages][Config::BLOCK_M * kLineBytes];
+  unsigned char b[Config::kNumStages][Config::WIDE_N * kLineBytes];
+  unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * kElemBytes];
   typename Config::Pipeline pipeline;
   typename Config::BiasQueue bias_queue;
   typename Config::CBarriers c_barriers;
@@ -104,47 +106,14 @@ struct Consumer {
                                                bool is_last, FragmentCorner tile,
                                                cuda::std::uint32_t bias_phase) const {
     using namespace ptx;
-    const cuda::std::uint64_t first_desc_a = Operands::make_desc(Operands::kMajorA, smem_addr(smem.a[0]));
-    const cuda::std::uint64_t first_desc_b = Operands::make_desc(Operands::kMajorB, smem_addr(smem.b[0]));
-    const auto block = [&](int i) -> float(&)[kBlockN / 2] {
-      return reinterpret_cast<float(&)[kBlockN / 2]>(accum[i]);
-    };
-    typename Config::Pipeline& pipeline = smem.pipeline;
-
     // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
     if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
-    typename Config::Pipeline::State previous;
-#pragma unroll
-    for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
-    for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-      const auto stage_desc_a = advance_smem_desc(first_desc_a, state.stage * sizeof(smem.a[0]));
-      const auto stage_desc_b = advance_smem_desc(first_desc_b, state.stage * sizeof(smem.b[0]));
-      pipeline.consumer_wait(state);
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < Config::BLOCK_K; k += Config::kWgmmaK) {
-        const auto smem_desc_b = advance_smem_desc(stage_desc_b, k * Operands::kElemBytesB);
-#pragma unroll
-        for (int i = 0; i < Config::kConsumerBlocks; ++i) {
-          wgmma_mma_async<kBlockN, T, Operands::kMajorA, Operands::kMajorB>(
-              block(i),
-              advance_smem_desc(stage_desc_a,
-                                k * Operands::kElemBytesA + i * Config::kWgmmaM * Config::kLineBytes),
-              smem_desc_b, k_block != 0 || k != 0);
-        }
-      }
-      wgmma_commit_group();
-      wgmma_wait_group<1>();
-      if (k_block != 0) pipeline.consumer_release(previous, thread);
-      previous = state;
-      state.advance();
-    }
-    // The other's first products go behind the last ones of this tile.
-    if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);
-    wgmma_wait_group<0>();
-#pragma unroll
-    for (int i = 0; i < Config::kConsumerBlocks; ++i) wgmma_fence_operand(block(i));
-    pipeline.consumer_release(previous, thread);
+    multiply_stages<Operands, kBlockN>(
+        accum, smem.pipeline, state, num_k_blocks, smem_addr(smem.a[0]), sizeof(smem.a[0]),
+        smem_addr(smem.b[0]), sizeof(smem.b[0]), thread, [&] {
+          // The other's first products go behind the last ones of this tile.
+          if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);
+        });
 
     if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) {
 #pragma unroll
@@ -156,8 +125,7 @@ struct Consumer {
           const int column = begin < kLastColumn ? begin : kLastColumn;
           store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
               accum[i] + column / 2, epilogue.operations.alpha, smem_addr(staging()), tensor_map_d,
-              {tile.batch, tile.row + i * Config::kWgmmaM + warp() * Config::kStoreM, tile.column + column},
-              lane());
+              {tile.batch, tile.row + i * kWgmmaM + warp() * Config::kStoreM, tile.column + column}, lane());
         }
       }
     } else {
@@ -177,7 +145,7 @@ struct Consumer {
           return smem.d[number * Config::kWarpgroupWarps + own_warp];
         };
         bring_to_front<kBlockN>(accum, subtile);
-        const int row = subtile / kAcross * Config::kWgmmaM + own_warp * Config::kStoreM;
+        const int row = subtile / kAcross * kWgmmaM + own_warp * Config::kStoreM;
         const int column = first_column_of<kBlockN>(subtile % kAcross);
         const FragmentCorner corner = {tile.batch, tile.row + row, tile.column + column};
         float alpha = epilogue.operations.alpha;

@@ -36,6 +36,8 @@
 #include "device/tensor_map_type.hpp"
 #include "gemm/config.hpp"
 #include "gemm/epilogue/split_k_exchange.cuh"
+#include "gemm/mainloop/mainloop.cuh"
+#include "gemm/mainloop/operands.cuh"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
 namespace hopper_gemm::library::small_m {
@@ -45,24 +47,19 @@ struct Config {
   static_assert(kKernel.schedule == Schedule::SmallM && cluster_size(kKernel) == 1 && kKernel.consumers == 1);
   static constexpr int BLOCK_M = kKernel.block_m;  // rows of D
   static constexpr int BLOCK_N = kKernel.block_n;  // the most columns of D
-  static constexpr int kWgmmaM = 64;
   static constexpr bool kTransposes = kKernel.swap_ab;
   static_assert(kTransposes == (BLOCK_M < kWgmmaM), "wgmma has no fewer rows");
   static constexpr int kWgmmaN = kTransposes ? BLOCK_M : BLOCK_N;
   static constexpr int kNumBlocks =
       (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas that are one above the other
   static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
-  static constexpr int BLOCK_K = 64;  // 128 bytes: one swizzle atom
-  static constexpr int kStageBlocks = kKernel.block_k / BLOCK_K;
-  static_assert(kKernel.block_k % BLOCK_K == 0);
-  static constexpr int kWgmmaK = 16;
-  static constexpr int kElemBytes = 2;
+  static constexpr int kStageBlocks = kKernel.block_k / kBlockK;
+  static_assert(kKernel.block_k % kBlockK == 0);
   // A stage's blocks are added up in turn: sums of half as many terms are rounded half as often.
   static constexpr int kNumChains = kStageBlocks > 1 ? 2 : 1;
   static constexpr int kNumStages = kKernel.stages;
   static_assert(kNumStages >= 2, "the consumer holds one stage while it waits for the next");
   static constexpr int kNumThreads = num_threads(kKernel);
-  static constexpr int kLineBytes = BLOCK_K * kElemBytes;  // a block's share of a line
   static constexpr int kStageBytesA = kStageBlocks * BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = kStageBlocks * BLOCK_N * kLineBytes;
   static_assert(kStageBytesA + kStageBytesB == stage_bytes(kKernel));
@@ -81,7 +78,7 @@ struct Config {
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [kStageBlocks, lines, BLOCK_K] a stage, K-major, 128B swizzle: see lines_of_block()
+  // [kStageBlocks, lines, kBlockK] a stage, K-major, 128B swizzle: see lines_of_block()
   unsigned char b[Config::kNumStages][Config::kStageBytesB];
   unsigned char a[Config::kNumStages][Config::kStageBytesA];
   // Not where stages are: peers that have multiplied need not wait for this CTA.
@@ -126,13 +123,13 @@ template <typename Config>
 __device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage, const Params& params,
                                                      int box_lines, int wgmma_lines) {
   if (params.loads_whole_stages) {
-    leave_undefined(ptx::smem_addr(stage + Config::kStageBlocks * box_lines * Config::kLineBytes),
-                    Config::kStageBlocks * (wgmma_lines - box_lines) * Config::kLineBytes);
+    leave_undefined(ptx::smem_addr(stage + Config::kStageBlocks * box_lines * kLineBytes),
+                    Config::kStageBlocks * (wgmma_lines - box_lines) * kLineBytes);
     return;
   }
   for (int block = 0; block < Config::kStageBlocks; ++block) {
-    leave_undefined(ptx::smem_addr(stage + (block * wgmma_lines + box_lines) * Config::kLineBytes),
-                    (wgmma_lines - box_lines) * Config::kLineBytes);
+    leave_undefined(ptx::smem_addr(stage + (block * wgmma_lines + box_lines) * kLineBytes),
+                    (wgmma_lines - box_lines) * kLineBytes);
   }
 }
 
@@ -298,7 +295,7 @@ __device__ __forceinline__ void for_each_box(const Params& params, int stage, in
   }
 #pragma unroll
   for (int block = 0; block < Config::kStageBlocks; ++block) {
-    const Coords coords = {(first_block + block) * Config::BLOCK_K, line, 0, batch};
+    const Coords coords = {(first_block + block) * kBlockK, line, 0, batch};
     visit(coords, block);
   }
 }
@@ -371,8 +368,8 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   // Everything before this line read and wrote nothing but shared memory.
   griddepcontrol_wait();
 
-  const int block_bytes_a = lines_of_block(params, params.a_rows, Config::BLOCK_M) * Config::kLineBytes;
-  const int block_bytes_b = lines_of_block(params, params.columns, Config::BLOCK_N) * Config::kLineBytes;
+  const int block_bytes_a = lines_of_block(params, params.a_rows, Config::BLOCK_M) * kLineBytes;
+  const int block_bytes_b = lines_of_block(params, params.columns, Config::BLOCK_N) * kLineBytes;
   typename Config::Pipeline::State state;
   if (thread >= kWarpgroupThreads) {
     const bool is_leader = elect_sync();
@@ -382,7 +379,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       smem.pipeline.producer_wait_uniform(state);
       if (is_leader) {
         const SmemAddr bar = smem.pipeline.producer_announce(
-            state, Config::kStageBlocks * (params.a_rows + params.columns) * Config::kLineBytes);
+            state, Config::kStageBlocks * (params.a_rows + params.columns) * kLineBytes);
         for_each_box<Config>(params, stage, tile.column, batch_b, [&](const Coords& coords, int block) {
           cp_async_bulk_tensor_g2s(smem_addr(smem.b[state.stage] + block * block_bytes_b), &tensor_map_b,
                                    coords, bar);
@@ -418,35 +415,33 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       }
     };
     fence_accum();
-    typename Config::Pipeline::State previous;
-    for (int stage = 0; stage < num_stages; ++stage) {
-      const auto stage_desc_m = advance_smem_desc(first_desc_m, state.stage * kStageBytesM);
-      const auto stage_desc_n = advance_smem_desc(first_desc_n, state.stage * kStageBytesN);
-      smem.pipeline.consumer_wait(state);
-      wgmma_fence();
+    struct Place {
+      cuda::std::uint64_t desc_m;
+      cuda::std::uint64_t desc_n;
+    };
+    const auto locate = [&](int stage) {
+      return Place{advance_smem_desc(first_desc_m, stage * kStageBytesM),
+                   advance_smem_desc(first_desc_n, stage * kStageBytesN)};
+    };
+    const auto multiply = [&](const Place& place, bool is_first) {
 #pragma unroll
-      for (int step = 0; step < Config::kStageBlocks * Config::BLOCK_K / Config::kWgmmaK; ++step) {
-        constexpr int kBlockSteps = Config::BLOCK_K / Config::kWgmmaK;
+      for (int step = 0; step < Config::kStageBlocks * kBlockK / kWgmmaK; ++step) {
+        constexpr int kBlockSteps = kBlockK / kWgmmaK;
         const int k_block = step / kBlockSteps;
-        const int offset = step % kBlockSteps * Config::kWgmmaK * Config::kElemBytes;
-        const auto desc_m = advance_smem_desc(stage_desc_m, k_block * block_bytes_m + offset);
-        const auto desc_n = advance_smem_desc(stage_desc_n, k_block * block_bytes_n + offset);
+        const int offset = step % kBlockSteps * kWgmmaK * kElemBytes;
+        const auto desc_m = advance_smem_desc(place.desc_m, k_block * block_bytes_m + offset);
+        const auto desc_n = advance_smem_desc(place.desc_n, k_block * block_bytes_n + offset);
 #pragma unroll
         for (int block = 0; block < Config::kNumBlocks; ++block) {
           wgmma_mma_async<Config::kWgmmaN, T>(
               accum[k_block % Config::kNumChains][block],
-              advance_smem_desc(desc_m, block * Config::kWgmmaM * Config::kLineBytes), desc_n,
-              stage != 0 || k_block >= Config::kNumChains || step % kBlockSteps != 0);
+              advance_smem_desc(desc_m, block * kWgmmaM * kLineBytes), desc_n,
+              !is_first || k_block >= Config::kNumChains || step % kBlockSteps != 0);
         }
       }
-      wgmma_commit_group();
-      wgmma_wait_group<1>();
-      if (stage != 0) smem.pipeline.consumer_release(previous, thread);
-      previous = state;
-      state.advance();
-    }
+    };
     // Sums go where stages were: all have been loaded, and now are multiplied.
-    wgmma_wait_group<0>();
+    for_each_stage(smem.pipeline, state, num_stages, thread, locate, multiply, [] {});
     fence_accum();
 #pragma unroll
     for (int chain = 1; chain < Config::kNumChains; ++chain) {

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cuda/std/cstdint>
+#include <ptx/address.cuh>
+#include <ptx/wgmma.cuh>
+
+#include "device/smem_descriptor.hpp"
+#include "gemm/config.hpp"
+#include "gemm/mainloop/operands.cuh"
+
+namespace hopper_gemm::library {
+
+/// Goes through the next `count` stages of a ring: waits for each, starts its wgmmas behind a fence, closes their group, and
+/// gives back the stage before, whose group then is complete. Returns the last stage, which the caller gives back; all groups
+/// are complete.
+///
+/// locate(stage): what multiply() is given, computed before the stage is there. multiply(place, is_first): starts a stage's
+/// wgmmas. started(): called when the last have been started. thread: number in the warpgroup. Threads: the whole
+/// warpgroup, whose accumulators have been fenced (wgmma_fence_operand) and are again before they are used.
+template <typename Pipeline, typename Locate, typename Multiply, typename Started>
+__device__ __forceinline__ typename Pipeline::State for_each_stage(Pipeline& pipeline,
+                                                                   typename Pipeline::State& state, int count,
+                                                                   int thread, const Locate& locate,
+                                                                   const Multiply& multiply,
+                                                                   const Started& started) {
+  typename Pipeline::State previous;
+  for (int i = 0; i < count; ++i) {
+    const auto place = locate(state.stage);
+    pipeline.consumer_wait(state);
+    ptx::wgmma_fence();
+    multiply(place, i == 0);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<1>();
+    if (i != 0) pipeline.consumer_release(previous, thread);
+    previous = state;
+    state.advance();
+  }
+  started();
+  ptx::wgmma_wait_group<0>();
+  return previous;
+}
+
+/// A consumer warpgroup's product over the next num_k_blocks stages, of blocks of 64 rows by kN columns, one above the other.
+///
+/// accum: of each block, the first kN / 2 registers; overwritten, and of no stages anything. first_a, first_b: where the
+/// consumer's lines of A and of B begin in the first stage. stage_bytes_a, stage_bytes_b: from there to the next stage's.
+/// started, thread: see for_each_stage(). Threads: the whole warpgroup.
+template <typename Operands, int kN, int kBlocks, int kCount, typename Pipeline, typename Started>
+__device__ __forceinline__ void multiply_stages(float (&accum)[kBlocks][kCount], Pipeline& pipeline,
+                                                typename Pipeline::State& state, int num_k_blocks,
+                                                ptx::SmemAddr first_a, cuda::std::uint32_t stage_bytes_a,
+                                                ptx::SmemAddr first_b, cuda::std::uint32_t stage_bytes_b,
+                                                int thread, const Started& started) {
+  static_assert(kN / 2 <= kCount);
+  const cuda::std::uint64_t first_desc_a = Operands::make_desc(Operands::kMajorA, first_a);
+  const cuda::std::uint64_t first_desc_b = Operands::make_desc(Operands::kMajorB, first_b);
+  const auto block = [&](int i) -> float(&)[kN / 2] { return reinterpret_cast<float(&)[kN / 2]>(accum[i]); };
+  struct Place {
+    cuda::std::uint64_t desc_a;
+    cuda::std::uint64_t desc_b;
+  };
+  const auto locate = [&](int stage) {
+    const auto number = static_cast<cuda::std::uint32_t>(stage);
+    return Place{advance_smem_desc(first_desc_a, number * stage_bytes_a),
+                 advance_smem_desc(first_desc_b, number * stage_bytes_b)};
+  };
+  const auto multiply = [&](const Place& place, bool is_first) {
+#pragma unroll
+    for (int k = 0; k < kBlockK; k += kWgmmaK) {
+      const auto desc_b = advance_smem_desc(place.desc_b, k * Operands::kElemBytesB);
+#pragma unroll
+      for (int i = 0; i < kBlocks; ++i) {
+        ptx::wgmma_mma_async<kN, typename Operands::T, Operands::kMajorA, Operands::kMajorB>(
+            block(i), advance_smem_desc(place.desc_a, k * Operands::kElemBytesA + i * kWgmmaM * kLineBytes),
+            desc_b, !is_first || k != 0);
+      }
+    }
+  };
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i) ptx::wgmma_fence_operand(block(i));
+  const auto last = for_each_stage(pipeline, state, num_k_blocks, thread, locate, multiply, started);
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i) ptx::wgmma_fence_operand(block(i));
+  if (num_k_blocks != 0) pipeline.consumer_release(last, thread);
+}
+
+}  // namespace hopper_gemm::library
