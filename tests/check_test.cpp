@@ -268,13 +268,15 @@ TEST(RoundTo, TurnsTheLargestIntoInfinity) {
 
 // The reference, by a product of 2x3 and 3x2 that is easily done by hand.
 
-class Reference : public testing::TestWithParam<std::tuple<DataType, Layout>> {
+class Reference : public testing::TestWithParam<std::tuple<DataType, Layout, Layout>> {
  protected:
   static constexpr int kPitch = 5;
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  static constexpr float kA[2][3] = {{1, 2, 3}, {-4, 5, 6}};
+  static constexpr float kB[3][2] = {{1, -1}, {2, 0}, {0.5, 4}};
 
   Reference() {
-    const auto [type, layout] = GetParam();
+    const auto [type, a_layout, b_layout] = GetParam();
     args_ = {.shape = {2, 2, 3},
              .a = a_,
              .lda = kPitch,
@@ -286,16 +288,15 @@ class Reference : public testing::TestWithParam<std::tuple<DataType, Layout>> {
              .ldc = kPitch,
              .input_type = type,
              .output_type = type,
-             .b_layout = layout};
+             .a_layout = a_layout,
+             .b_layout = b_layout};
     for (int i = 0; i < 3 * kPitch; ++i) {
       for (float* const matrix : {a_, b_, c_}) store_element(matrix, type, i, kNan);
     }
-    constexpr float kA[2][3] = {{1, 2, 3}, {-4, 5, 6}};
-    constexpr float kB[3][2] = {{1, -1}, {2, 0}, {0.5, 4}};
     for (int i = 0; i < 2; ++i) {
       for (int k = 0; k < 3; ++k) {
-        store_element(a_, type, i * kPitch + k, kA[i][k]);
-        store_element(b_, type, layout == Layout::RowMajor ? k * kPitch + i : i * kPitch + k, kB[k][i]);
+        store_element(a_, type, a_layout == Layout::RowMajor ? i * kPitch + k : k * kPitch + i, kA[i][k]);
+        store_element(b_, type, b_layout == Layout::RowMajor ? k * kPitch + i : i * kPitch + k, kB[k][i]);
       }
       for (int j = 0; j < 2; ++j) store_element(c_, type, i * kPitch + j, static_cast<float>(10 * i + j));
     }
@@ -339,26 +340,33 @@ TEST_P(Reference, AddsABiasAndLeavesTheActivationToTheCheck) {
   EXPECT_EQ(reference()[0], -550);
 }
 
-// A batch begins where the next line of the last one would: these are two of one row each.
+// A batch begins where the next line of the last one would: these are two of one line each in A and B.
 TEST_P(Reference, OfBatchesAreOneBehindTheOther) {
-  if (args_.b_layout == Layout::ColumnMajor) {
-    args_.shape = {1, 1, 3};  // the lines of B are its columns
-    args_.batch_count = 2;
-    std::vector<double> ref(2, 99);
-    reference_gemm_host(args_, ref.data());
-    EXPECT_EQ(ref, (std::vector<double>{6.5, 28}));
-    args_.beta = 1;
-    reference_gemm_host(args_, ref.data());
-    EXPECT_EQ(ref, (std::vector<double>{6.5, 38})) << "C's rows are batches, too";
-  } else {
-    args_.shape = {1, 2, 1};
-    args_.batch_count = 2;
-    reference_gemm_host(args_, std::vector<double>(4).data());
-    const GemmArgs second = args_of_batch(args_, 1);
-    EXPECT_EQ(second.batch_count, 1);
-    EXPECT_EQ(static_cast<const char*>(second.b) - static_cast<const char*>(args_.b),
-              kPitch * size_of(args_.input_type));
+  const bool a_has_rows = args_.a_layout == Layout::RowMajor;
+  const bool b_has_rows = args_.b_layout == Layout::RowMajor;
+  const int m = a_has_rows ? 1 : 2;
+  const int n = b_has_rows ? 2 : 1;
+  args_.shape = {m, n, 1};
+  args_.batch_count = 2;
+  std::vector<double> expected;
+  for (int batch = 0; batch < 2; ++batch) {
+    for (int i = 0; i < m; ++i) {
+      for (int j = 0; j < n; ++j) {
+        expected.push_back((a_has_rows ? kA[batch][0] : kA[i][batch]) *
+                           (b_has_rows ? kB[batch][j] : kB[0][batch]));
+      }
+    }
   }
+  std::vector<double> ref(expected.size(), 99);
+  reference_gemm_host(args_, ref.data());
+  EXPECT_EQ(ref, expected);
+  if (!a_has_rows || b_has_rows) return;
+  args_.shape = {1, 1, 3};
+  reference_gemm_host(args_, ref.data());
+  EXPECT_EQ(ref, (std::vector<double>{6.5, 28}));
+  args_.beta = 1;
+  reference_gemm_host(args_, ref.data());
+  EXPECT_EQ(ref, (std::vector<double>{6.5, 38})) << "C's rows are batches, too";
 }
 
 TEST_P(Reference, DoesNotLookAtCWhereBetaIsZero) {
@@ -392,20 +400,26 @@ TEST_P(Reference, OfNothingWritesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(TypesAndLayouts, Reference,
-                         testing::Combine(testing::Values(DataType::BFloat16, DataType::Float16,
-                                                          DataType::Float32),
-                                          testing::Values(Layout::RowMajor, Layout::ColumnMajor)),
-                         [](const auto& param) {
-                           return std::string(to_string(std::get<0>(param.param))) +
-                                  (std::get<1>(param.param) == Layout::RowMajor ? "_row_major"
-                                                                                : "_column_major");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    TypesAndLayouts, Reference,
+    testing::Combine(testing::Values(DataType::BFloat16, DataType::Float16, DataType::Float32),
+                     testing::Values(Layout::RowMajor, Layout::ColumnMajor),
+                     testing::Values(Layout::RowMajor, Layout::ColumnMajor)),
+    [](const auto& param) {
+      const auto name_of = [](Layout layout) { return layout == Layout::RowMajor ? "row" : "col"; };
+      return std::string(to_string(std::get<0>(param.param))) + "_a_" + name_of(std::get<1>(param.param)) +
+             "_b_" + name_of(std::get<2>(param.param));
+    });
 
-TEST(MatrixLines, FollowTheLayoutOfB) {
+TEST(MatrixLines, FollowTheLayouts) {
   const auto pair = [](const MatrixLines& matrix) { return std::pair(matrix.lines, matrix.elems); };
   GemmProblem problem{.shape = {2, 3, 5}};
   EXPECT_EQ(pair(lines_of_a(problem)), std::pair(std::int64_t{2}, std::int64_t{5}));
+  problem.a_layout = Layout::ColumnMajor;
+  EXPECT_EQ(pair(lines_of_a(problem)), std::pair(std::int64_t{5}, std::int64_t{2}));
+  problem.batch_count = 4;
+  EXPECT_EQ(pair(lines_of_a(problem)), std::pair(std::int64_t{20}, std::int64_t{2}));
+  problem.batch_count = 1;
   EXPECT_EQ(pair(lines_of_d(problem)), std::pair(std::int64_t{2}, std::int64_t{3}));
   problem.b_layout = Layout::ColumnMajor;
   EXPECT_EQ(pair(lines_of_b(problem)), std::pair(std::int64_t{3}, std::int64_t{5}));

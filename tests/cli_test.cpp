@@ -344,6 +344,7 @@ TEST_F(CliTest, BadOptionValues) {
   expect_refused({"1", "--rounds", "0"},
                  {"--rounds got '0'", "from 1 to 1000", "type for example --rounds 7"});
   expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'", "type for example --seed 42"});
+  expect_refused({"1", "--a", "tiled"}, {"--a got 'tiled'", "row and col"});
   expect_refused({"1", "--b", "tiled"}, {"--b got 'tiled'", "row and col"});
   expect_refused({"1", "--device", "tpu"}, {"--device got 'tpu'", "gpu and emulator"});
   for (const char* seeds : {"0", "1000001", "-1", "many"}) {
@@ -545,9 +546,9 @@ TEST_F(CliTest, ListNeedsNoGpu) {
 TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"--help"}), kExitOk);
-  EXPECT_THAT(out_.str(),
-              AllOf(HasSubstr("--shape"), HasSubstr("--b NAME"), HasSubstr("explain says what best"),
-                    HasSubstr("Method on a GPU:"), HasSubstr("Emulator:"), HasSubstr("Exit status")));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("--a NAME"), HasSubstr("--b NAME"),
+                                HasSubstr("explain says what best"), HasSubstr("Method on a GPU:"),
+                                HasSubstr("Emulator:"), HasSubstr("Exit status")));
   std::istringstream lines(out_.str());
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 79U) << line;
   EXPECT_EQ(run({"--version"}), kExitOk);
@@ -647,8 +648,9 @@ TEST_F(CliTest, CutlassIsMeasuredAtItsTypesAlone) {
   EXPECT_FALSE(platform_.request_.cutlass);
   platform_.sessions_ = 0;
   expect_refused({"cutlass", "--type", "fp32", "--device", "gpu"},
-                 {"cutlass needs an sm_80 or newer GPU, bf16 or fp16, and B column-major",
-                  "the type fp32 and B row", "leave cutlass out"});
+                 {"cutlass needs an sm_80 or newer GPU, bf16 or fp16, A row-major and B column-major",
+                  "the type fp32, A row and B row", "leave cutlass out"});
+  expect_refused({"cutlass", "--a", "col", "--device", "gpu"}, {"the type bf16, A col and B col"});
   expect_refused({"cutlass", "simt.1", "--device", "gpu"}, {"cutlass needs", "leave cutlass out"});
   platform_.device_.compute_capability = {7, 5};
   expect_refused({"cutlass", "--device", "gpu"}, {"cutlass needs", "is sm_75"});
@@ -781,7 +783,8 @@ TEST_F(CliTest, FinishedShapesAreWrittenWhenALaterOneFails) {
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 5);
     EXPECT_THAT(
         rows,
-        HasSubstr("\n3,third,the third idea,bf16,col,bf16,none,none,false,0.0,1,1024,1024,1024,burst,7.0"));
+        HasSubstr(
+            "\n3,third,the third idea,bf16,row,col,bf16,none,none,false,0.0,1,1024,1024,1024,burst,7.0"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 5U);
     fs::remove(csv);
     fs::remove(json);
@@ -795,7 +798,7 @@ TEST_F(CliTest, FinishedShapesAreWrittenBeforeTheNextOneBegins) {
     if (platform_.sessions_ == 1) return;
     EXPECT_THAT(
         read(csv),
-        HasSubstr("\n1,first,the first idea,bf16,col,bf16,none,none,false,0.0,1,1024,1024,1024,burst"));
+        HasSubstr("\n1,first,the first idea,bf16,row,col,bf16,none,none,false,0.0,1,1024,1024,1024,burst"));
     EXPECT_EQ(nlohmann::json::parse(read(json)).size(), 3U);
   };
   EXPECT_EQ(run({"1", "--size", "1024", "--size", "2048", "--csv", csv.c_str(), "--json", json.c_str()}),
@@ -857,9 +860,9 @@ TEST_F(CliTest, WritesCsvAndJson) {
             kExitOk);
   const std::string rows = read(csv);
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 2 * 3);
-  EXPECT_THAT(rows,
-              HasSubstr("\n1,first,the first "
-                        "idea,bf16,col,bf16,none,none,false,0.0,1,1024,1024,1024,sustained,9.0,9.0,9.0,"));
+  EXPECT_THAT(
+      rows, HasSubstr("\n1,first,the first "
+                      "idea,bf16,row,col,bf16,none,none,false,0.0,1,1024,1024,1024,sustained,9.0,9.0,9.0,"));
   EXPECT_THAT(rows, HasSubstr(",yes,cublasLt #3,cublasLt #3,"));
   const nlohmann::json parsed = nlohmann::json::parse(read(json));
   ASSERT_EQ(parsed.size(), 6U);
@@ -889,6 +892,10 @@ class TuneTest : public CliTest {
     const std::string path = folder_ / name;
     std::ofstream(path) << text;
     return path;
+  }
+
+  static TunedConfig tuned_at_1024(const std::string& version, const std::string& config) {
+    return {.version = version, .shape = {1024, 1024, 1024}, .config = config, .tflops = 1};
   }
 
   /// A file as tune writes it.
@@ -924,7 +931,7 @@ TEST_F(TuneTest, IsNothingToProfile) {
 }
 
 TEST_F(TuneTest, ConfigurationToProfileThatDoesNotRunHereIsAnError) {
-  const TunedConfig tuned{"2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, text_of(0), 1};
+  const TunedConfig tuned = tuned_at_1024("2", text_of(0));
   const std::string path = tuned_file({tuned});
   EXPECT_EQ(run({"2", "--profile", "--size", "1024", "--config", path.c_str()}), kExitOk) << err_.str();
   EXPECT_THAT(platform_.marked_, ElementsAre("2|" + text_of(0) + "|burst"));
@@ -998,11 +1005,25 @@ TEST_F(TuneTest, WritesWhatConfigReads) {
   EXPECT_NEAR(best[0].tflops, 2.0 * 1024 * 1024 * 1024 / 7.5e-6 * 1e-12, 1e-6);
   EXPECT_EQ(run({"all", "--size", "1024", "--config", json.c_str()}), kExitOk) << err_.str();
   EXPECT_THAT(variants_of_request(), ElementsAre("1 ", "2 " + text_of(1), "3 " + text_of(1)));
+  EXPECT_EQ(best[0].a_layout, Layout::RowMajor);
   EXPECT_EQ(best[0].b_layout, Layout::ColumnMajor);
   EXPECT_THAT(line_of("2 second"), HasSubstr(text_of(1)));
   // There is none for this shape, where the kernels choose themselves.
   EXPECT_EQ(run({"2", "--size", "1024", "--size", "512", "--config", json.c_str()}), kExitOk) << err_.str();
   EXPECT_THAT(variants_of_request(), ElementsAre("2 "));
+}
+
+TEST_F(TuneTest, WritesTheLayoutsThatItMeasured) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--a", "col", "--b", "row", "--json", json.c_str()}),
+            kExitOk);
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].a_layout, Layout::ColumnMajor);
+  EXPECT_EQ(best[0].b_layout, Layout::RowMajor);
+  EXPECT_EQ(run({"2", "--size", "1024", "--a", "col", "--b", "row", "--config", json.c_str()}), kExitOk);
+  EXPECT_THAT(variants_of_request(), ElementsAre("2 " + text_of(1)));
 }
 
 // Neither can be the best.
@@ -1072,8 +1093,7 @@ TEST_F(TuneTest, ConfigThatIsAPipeIsRefused) {
 }
 
 TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
-  TunedConfig tuned{
-      "2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, to_string(small_tile(9)), 1};
+  TunedConfig tuned = tuned_at_1024("2", to_string(small_tile(9)));
   std::string path = tuned_file({tuned});
   expect_config_refused({"2", "--size", "1024", "--config", path.c_str()},
                         {"asks for " + to_string(small_tile(9)) + " of kernel 2 (second)",
@@ -1086,11 +1106,12 @@ TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
 }
 
 TEST_F(TuneTest, ConfigOfNoUseIsRefused) {
-  const TunedConfig tuned{"2", DataType::BFloat16, Layout::ColumnMajor, {1024, 1024, 1024}, text_of(0), 1};
+  const TunedConfig tuned = tuned_at_1024("2", text_of(0));
   const std::string path = tuned_file({tuned});
   for (const std::vector<const char*>& others : {std::vector<const char*>{"3", "--size", "1024"},
                                                  {"2", "--size", "2048"},
                                                  {"2", "--size", "1024", "--type", "fp16"},
+                                                 {"2", "--size", "1024", "--a", "col"},
                                                  {"2", "--size", "1024", "--b", "row"}}) {
     std::vector<const char*> arguments = others;
     arguments.insert(arguments.end(), {"--config", path.c_str()});
@@ -1111,9 +1132,10 @@ Status takes_any(const GemmArgs&) { return {}; }
 
 Status choose_by_k(const GemmArgs& args, KernelChoice* choice) {
   if (args.shape.k > 4096) return unsupported("K is too long for the fake");
-  const std::string layout = args.b_layout == Layout::RowMajor ? "row" : "col";
+  const auto name_of = [](Layout layout) { return layout == Layout::RowMajor ? "row" : "col"; };
   *choice = {"wgmma_k" + std::to_string(args.shape.k),
-             std::string("because it is ") + to_string(args.input_type) + "\nand B is " + layout + "\n"};
+             fmt::format("because it is {}\nand A is {}, B {}\n", to_string(args.input_type),
+                         name_of(args.a_layout), name_of(args.b_layout))};
   return {};
 }
 
@@ -1132,10 +1154,13 @@ TEST_F(BestTest, ExplainsEachShapeForTheGpuThatThereIs) {
       << err_.str();
   EXPECT_EQ(out_.str(),
             "device  NVIDIA H200, 132 SMs\n"
-            "\n1024x1024x1024 fp16, B row: wgmma_k1024\n"
-            "    because it is fp16\n    and B is row\n"
-            "\n1x2x64 fp16, B row: wgmma_k64\n"
-            "    because it is fp16\n    and B is row\n");
+            "\n1024x1024x1024 fp16, A row, B row: wgmma_k1024\n"
+            "    because it is fp16\n    and A is row, B row\n"
+            "\n1x2x64 fp16, A row, B row: wgmma_k64\n"
+            "    because it is fp16\n    and A is row, B row\n");
+  EXPECT_EQ(run({"explain", "--size", "64", "--a", "col"}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("\n64x64x64 bf16, A col, B col: wgmma_k64\n"
+                                    "    because it is bf16\n    and A is col, B col\n"));
   EXPECT_THAT(err_.str(), IsEmpty());
   EXPECT_EQ(platform_.sessions_, 0);
 }
@@ -1178,7 +1203,7 @@ TEST_F(BestTest, ExplainSaysWhyItCannot) {
 TEST_F(BestTest, ItsRowSaysWhatItChose) {
   const std::string csv = folder_ / "best.csv";
   EXPECT_EQ(run({"1", "--size", "1024", "--csv", csv.c_str()}), kExitOk);
-  EXPECT_THAT(read(csv), HasSubstr("bf16,col,bf16,none,none,false,0.0,1,1024"));
+  EXPECT_THAT(read(csv), HasSubstr("bf16,row,col,bf16,none,none,false,0.0,1,1024"));
   EXPECT_EQ(platform_.request_.kernels[0].variant, "");
   platform_.faults_.open_status = unsupported("no session");
   EXPECT_EQ(run({"best", "--size", "1024"}), kExitCannotRun);
@@ -1196,6 +1221,44 @@ TEST_F(BestTest, BIsAskedForInTheOtherLayout) {
   expect_refused(
       {"1", "--size", "1024", "--b", "row"},
       {"kernel 1 (first) cannot run 1024x1024x1024: B is row-major", "leave out --b", "col is its own"});
+}
+
+TEST_F(BestTest, AIsAskedForInTheOtherLayout) {
+  const std::string csv = folder_ / "cublas.csv";
+  EXPECT_EQ(run({"0", "--size", "1024", "--a", "col", "--csv", csv.c_str()}), kExitOk);
+  EXPECT_EQ(platform_.request_.problem.a_layout, Layout::ColumnMajor);
+  EXPECT_EQ(platform_.request_.problem.b_layout, Layout::ColumnMajor);
+  EXPECT_THAT(read(csv), HasSubstr("bf16,col,col,bf16,none,none,false,0.0,1,1024"));
+  fs::remove(csv);
+  platform_.faults_.open_status = unsupported("no session");
+  EXPECT_EQ(run({"best", "--size", "1024", "--a", "col"}), kExitCannotRun);
+  EXPECT_EQ(platform_.request_.problem.a_layout, Layout::ColumnMajor);
+  EXPECT_EQ(run({"best", "--size", "1024", "--a", "row"}), kExitCannotRun);
+  EXPECT_EQ(platform_.request_.problem.a_layout, Layout::RowMajor);
+  platform_.sessions_ = 0;
+  expect_refused(
+      {"1", "--size", "1024", "--a", "col"},
+      {"kernel 1 (first) cannot run 1024x1024x1024: A is column-major, and the Hopper ladder takes it "
+       "row-major",
+       "; leave out --a, or the version; row is its own layout\n"});
+  expect_refused(
+      {"1", "--size", "1024", "--a", "col", "--b", "row"},
+      {"A is column-major", "; leave out --a and --b, or the version; its own layouts are row and col\n"});
+  expect_refused({"1", "--size", "1024", "--a", "row", "--b", "row"},
+                 {"B is row-major", "; leave out --b, or"});
+}
+
+// Every version of every ladder, and best where a ladder's version stands in for it.
+TEST_F(BestTest, NoLadderTakesAColumnMajorA) {
+  platform_.kernels_ = all_kernels();
+  for (const KernelInfo& kernel : all_kernels()) {
+    const std::string version(kernel.version);
+    if (version == kLibraryVersion) continue;
+    expect_refused({version.c_str(), "--size", "64", "--a", "col"},
+                   {"cannot run 64x64x64: A is column-major", "leave out --a, or the version"});
+  }
+  expect_refused({"best", "--size", "64", "--type", "fp32", "--a", "col"},
+                 {"cannot run 64x64x64: A is column-major", "leave out --a, or the version"});
 }
 
 TEST_F(BestTest, AnOperationReachesTheSession) {

@@ -43,6 +43,10 @@ TEST(CutlassCheck, RefusesOtherProblems) {
   args.b_layout = Layout::RowMajor;
   EXPECT_EQ(check_cutlass_gemm(args).code(), StatusCode::Unsupported);
   args = good;
+  args.a_layout = Layout::ColumnMajor;
+  EXPECT_EQ(check_cutlass_gemm(args).code(), StatusCode::Unsupported);
+  EXPECT_THAT(check_cutlass_gemm(args).message(), HasSubstr("CUTLASS is built for"));
+  args = good;
   args.alpha = 2;
   EXPECT_EQ(check_cutlass_gemm(args).code(), StatusCode::Unsupported);
 }
@@ -86,6 +90,8 @@ TEST(SuitsCutlass, FromAmpereOn) {
   DeviceInfo device = h200();
   EXPECT_TRUE(suits_cutlass({}, device));
   EXPECT_FALSE(suits_cutlass({.input_type = DataType::Float32, .output_type = DataType::Float32}, device));
+  EXPECT_FALSE(suits_cutlass({.a_layout = Layout::ColumnMajor}, device));
+  EXPECT_FALSE(suits_cutlass({.b_layout = Layout::RowMajor}, device));
   device.compute_capability = {8, 0};
   EXPECT_TRUE(suits_cutlass({}, device));
   device.compute_capability = {7, 5};

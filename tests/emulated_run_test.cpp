@@ -371,6 +371,32 @@ TEST_F(EmulatedRunTest, OperandsArePaddedWithNaN) {
   EXPECT_EQ(run({"2", "--shape", "8x12x24", "--seeds", "2"}), kExitOk);
 }
 
+TEST_F(EmulatedRunTest, OperandsLieAsAskedFor) {
+  static constexpr std::array kAnyLayout = {KernelInfo{
+      "2", "any_layout", "", kHopper, [](const GemmArgs& args) { return check_gemm(args); }, launch_faulty}};
+  platform_.ladder_ = kAnyLayout;
+  fault = [](const GemmArgs& args) -> Status {
+    EXPECT_EQ(args.a_layout, Layout::ColumnMajor);
+    EXPECT_EQ(args.b_layout, Layout::RowMajor);
+    EXPECT_EQ(args.lda, 8 + 8);
+    EXPECT_GT(args.ldb, 16);
+    for (const std::int64_t k : {0, 22}) {
+      EXPECT_FALSE(std::isnan(load_element(args.a, args.input_type, k * args.lda + 7)));
+      EXPECT_TRUE(std::isnan(load_element(args.a, args.input_type, k * args.lda + 8)));
+      EXPECT_TRUE(std::isnan(load_element(args.b, args.input_type, k * args.ldb + 12)));
+    }
+    EXPECT_FALSE(std::isnan(load_element(args.a, args.input_type, 23 * args.lda + 7)));
+    return {};
+  };
+  EXPECT_EQ(run({"2", "--shape", "8x12x24", "--seeds", "2", "--a", "col", "--b", "row"}), kExitOk);
+  EXPECT_EQ(launches.size(), 2U);
+}
+
+TEST_F(EmulatedRunTest, LaddersTakeARowMajorAAlone) {
+  expect_refused({"1", "--size", "8", "--a", "col"},
+                 {"kernel 1 (right) cannot run 8x8x8: A is column-major", "leave out --a"});
+}
+
 TEST_F(EmulatedRunTest, AFailedLaunchPrintsItsReport) {
   fault = [](const GemmArgs&) -> Status {
     return {StatusCode::CudaError, "deadlock: no thread can go on\n  thread 0 of CTA 1 waits"};
@@ -381,9 +407,10 @@ TEST_F(EmulatedRunTest, AFailedLaunchPrintsItsReport) {
               HasSubstr("\n    deadlock: no thread can go on\n      thread 0 of CTA 1 waits\n"
                         "    again: ./matmul 2 --device emulator --shape 8x8x8 --seeds 1 --seed 40\n"));
   EXPECT_EQ(launches.size(), 11U);
-  EXPECT_EQ(run({"2", "--size", "8", "--seeds", "1", "--seed", "4", "--type", "bf16", "--b", "col"}),
-            kExitWrongKernel);
-  EXPECT_THAT(out_.str(), HasSubstr("--shape 8x8x8 --seeds 1 --seed 4 --type bf16 --b col\n"));
+  EXPECT_EQ(
+      run({"2", "--size", "8", "--seeds", "1", "--seed", "4", "--type", "bf16", "--a", "row", "--b", "col"}),
+      kExitWrongKernel);
+  EXPECT_THAT(out_.str(), HasSubstr("--shape 8x8x8 --seeds 1 --seed 4 --type bf16 --a row --b col\n"));
 }
 
 TEST_F(EmulatedRunTest, ProgressRewritesOneLineOfATerminalOnly) {

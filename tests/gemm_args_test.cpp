@@ -70,6 +70,18 @@ TEST(CheckTmaGemm, NamesThePointer) {
   expect_status(args, StatusCode::Unsupported, "A is not 16-byte aligned");
 }
 
+TEST(CheckTmaGemm, RefusesOtherLayouts) {
+  GemmArgs args = valid_args();
+  args.a_layout = Layout::ColumnMajor;
+  args.lda = 104;
+  expect_status(args, StatusCode::Unsupported,
+                "A is column-major, and the Hopper ladder takes it row-major, [M, K] with K contiguous");
+  args = valid_args();
+  args.b_layout = Layout::RowMajor;
+  expect_status(args, StatusCode::Unsupported,
+                "B is row-major, and the Hopper ladder takes it column-major, [N, K] with K contiguous");
+}
+
 // What any GEMM can take.
 
 GemmArgs general_args() {
@@ -130,6 +142,11 @@ TEST(CheckGemm, NamesTheLeadingDimensionAndItsLine) {
   GemmArgs args = general_args();
   args.lda = 71;
   expect_invalid(args, "lda = 71 is shorter than a row of A, which has 72 elements");
+  args.a_layout = Layout::ColumnMajor;
+  args.lda = 99;
+  expect_invalid(args, "lda = 99 is shorter than a column of A, which has 100 elements");
+  args.lda = 100;
+  EXPECT_TRUE(check_gemm(args).ok());
   args = general_args();
   args.ldb = 71;
   expect_invalid(args, "ldb = 71 is shorter than a column of B, which has 72 elements");
@@ -236,6 +253,11 @@ TEST(CheckMmaGemm, RefusesOtherOperationsThanTheLadders) {
   args.b_layout = Layout::RowMajor;
   expect_mma_status(args, StatusCode::Unsupported, "the Ampere ladder takes it column-major");
   args = valid_args();
+  args.a_layout = Layout::ColumnMajor;
+  args.lda = 104;
+  expect_mma_status(args, StatusCode::Unsupported,
+                    "A is column-major, and the Ampere ladder takes it row-major, [M, K] with K contiguous");
+  args = valid_args();
   args.batch_count = 2;
   expect_mma_status(args, StatusCode::Unsupported, "one product, no batch");
   args.batch_count = 0;
@@ -289,12 +311,16 @@ TEST(ArgsOfBatch, BeginWhereTheOneBeforeEnds) {
   EXPECT_EQ(third.batch_count, 1);
   args.c = nullptr;
   EXPECT_EQ(args_of_batch(args, 2).c, nullptr);
+  args.a_layout = Layout::ColumnMajor;
+  args.lda = 104;
+  EXPECT_EQ(bytes(args.a, args_of_batch(args, 2).a), 2 * args.shape.k * args.lda * 2);
 }
 
 TEST(ProblemOf, IsTheOperationWithoutItsOperands) {
   GemmArgs args = general_args();
   args.input_type = DataType::Float16;
   args.output_type = DataType::Float32;
+  args.a_layout = Layout::ColumnMajor;
   args.b_layout = Layout::RowMajor;
   args.alpha = 3;
   args.bias_kind = Bias::PerRow;
@@ -304,6 +330,7 @@ TEST(ProblemOf, IsTheOperationWithoutItsOperands) {
   EXPECT_EQ(problem.shape, args.shape);
   EXPECT_EQ(problem.input_type, DataType::Float16);
   EXPECT_EQ(problem.output_type, DataType::Float32);
+  EXPECT_EQ(problem.a_layout, Layout::ColumnMajor);
   EXPECT_EQ(problem.b_layout, Layout::RowMajor);
   EXPECT_EQ(problem.alpha, 3);
   EXPECT_EQ(problem.beta, 2);

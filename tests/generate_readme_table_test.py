@@ -213,6 +213,12 @@ class GenerateReadmeTableTest(unittest.TestCase):
         self.assertIn("| 8x16x32 | mma_sync_64x64x64_s4 | 4.0 | 5.0 | 125.0 % |\n", table)
         self.assertIn("| all 2 shapes | 100.0 % (80.0 %) |\n", table)
 
+    def test_library_with_a_column_for_the_layout_of_a(self):
+        self.write_csv([{**line, "a": "row"} for line in library_rows()], "library.csv")
+        self.assertEqual(self.library_table(), LIBRARY + "<!-- results:end library -->\n")
+        self.write_csv([{**line, "a": "col"} for line in library_rows()], "library.csv")
+        self.assertIn(", bf16, A column-major, B column-major, normal inputs", self.library_table())
+
     def test_library_where_cublas_is_slow(self):
         rows = library_rows()
         for line in rows:
@@ -233,6 +239,8 @@ class GenerateReadmeTableTest(unittest.TestCase):
     def test_library_with_rows_that_do_not_belong_together(self):
         rows = library_rows()
         for changed, parts in (([{**rows[0], "b": "row"}, *rows[1:]], ("more than one run", "b is 'row'")),
+                               ([{**line, "a": "col" if line is rows[-1] else "row"} for line in rows],
+                                ("more than one run", "a is 'row' and 'col'")),
                                ([*rows, rows[1]], ("version best twice",)),
                                (rows[:-1], ("no row of version best at 8x16x32 (sustained)",)),
                                (rows[1:], ("no row of version 0 at 64x64x128 (burst)",)),

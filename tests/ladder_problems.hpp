@@ -148,6 +148,12 @@ inline std::vector<LadderProblem> with_other_b(std::vector<LadderProblem> proble
   return problems;
 }
 
+/// The same with a column-major A.
+inline std::vector<LadderProblem> with_other_a(std::vector<LadderProblem> problems) {
+  for (LadderProblem& problem : problems) problem.problem.a_layout = Layout::ColumnMajor;
+  return problems;
+}
+
 /// Every test of what is not the Hopper ladder, whose versions take one operation and have lists of their own.
 /// kernels: all_kernels(), or those compiled for the emulator.
 inline std::vector<LadderCase> ladder_cases(std::span<const KernelInfo> kernels) {
@@ -165,6 +171,7 @@ inline std::vector<LadderCase> ladder_cases(std::span<const KernelInfo> kernels)
       if (is_general(kernel)) add(general_problems(kernel, type));
       if (is_general(kernel) && type != DataType::Float32) add(mixed_type_problems(kernel, type));
       if (kernel.version != "best") continue;
+      add(with_other_a(product_problems(kernel, type, kProductShapes)));
       add(with_other_b(product_problems(kernel, type, kProductShapes)));
       if (is_own) add(with_other_b(general_problems(kernel, type)));
     }
@@ -202,6 +209,7 @@ inline std::string test_name(const LadderProblem& test) {
   };
   std::string name = test_name(problem.shape) + "_" + to_string(problem.input_type);
   if (problem.output_type != problem.input_type) name += std::string("_to_") + to_string(problem.output_type);
+  if (problem.a_layout == Layout::ColumnMajor) name += "_other_a";
   // The ladders' own.
   const bool own_b_is_row_major = problem.input_type == DataType::Float32;
   if ((problem.b_layout == Layout::RowMajor) != own_b_is_row_major) name += "_other_b";

@@ -60,6 +60,19 @@ TEST(OperandBuffers, EveryCopyHoldsItsRowsAndStartsOn256Bytes) {
   }
 }
 
+TEST(OperandBuffers, EveryCopyHoldsItsLinesInTheOtherLayouts) {
+  for (const GemmShape& shape : {GemmShape{1, 8, 8}, GemmShape{129, 257, 264}, GemmShape{17, 5120, 13824}}) {
+    const GemmProblem problem = {
+        .shape = shape, .a_layout = Layout::ColumnMajor, .b_layout = Layout::RowMajor};
+    const BufferPlan plan = plan_operand_buffers(problem, kL2Bytes);
+    EXPECT_EQ(plan.leading_dimensions.a, (shape.m + 7) / 8 * 8);
+    EXPECT_EQ(plan.leading_dimensions.b, (shape.n + 7) / 8 * 8);
+    EXPECT_GE(plan.a_bytes, shape.k * plan.leading_dimensions.a * 2);
+    EXPECT_GE(plan.b_bytes, shape.k * plan.leading_dimensions.b * 2);
+    for (const std::int64_t bytes : {plan.a_bytes, plan.b_bytes}) EXPECT_EQ(bytes % 256, 0);
+  }
+}
+
 TEST(OperandBuffers, HoldWhatIsReadBesideAAndB) {
   GemmProblem problem{.shape = {129, 257, 264}, .output_type = DataType::Float32};
   EXPECT_EQ(plan_operand_buffers(problem, kL2Bytes).c_bytes, 0);

@@ -183,6 +183,21 @@ TEST_F(OtherLibraryTest, ColumnMajorBIsSaidToBeThat) {
   EXPECT_EQ(calls().descriptor.b.order, HGEMM_COLUMN_MAJOR);
 }
 
+TEST_F(OtherLibraryTest, ColumnMajorAIsSaidToBeThat) {
+  const std::unique_ptr<OtherLibrary> library = loaded();
+  GemmArgs args = args_at({48, 56, 64});
+  args.batch_count = 3;
+  EXPECT_TRUE(library->launch(args, nullptr).ok());
+  EXPECT_EQ(calls().descriptor.a.order, HGEMM_ROW_MAJOR);
+  const int plans_made = calls().plans_made;
+  args.a_layout = Layout::ColumnMajor;
+  EXPECT_TRUE(library->launch(args, nullptr).ok());
+  EXPECT_EQ(calls().plans_made, plans_made + 1) << "it is another problem";
+  EXPECT_EQ(calls().descriptor.a.order, HGEMM_COLUMN_MAJOR);
+  EXPECT_EQ(calls().descriptor.a.leading_dimension, 72);
+  EXPECT_EQ(calls().descriptor.a.batch_stride, 64 * 72);
+}
+
 TEST_F(OtherLibraryTest, PlansAProblemThatComesAgainOnce) {
   std::unique_ptr<OtherLibrary> library = loaded();
   const fake_calls_t before = calls();

@@ -102,27 +102,37 @@ TEST(Registry, SaysWhichGpusRunAKernel) {
 
 TEST(Registry, MeasuresAKernelAtItsOwnOperation) {
   const GemmShape shape = {3, 5, 7};
-  const GemmProblem simt = canonical_problem(*find_kernel("simt.3"), shape, std::nullopt, std::nullopt);
+  const auto problem_of = [&](std::string_view version, std::optional<DataType> type) {
+    return canonical_problem(*find_kernel(version), shape, type, std::nullopt, std::nullopt);
+  };
+  const GemmProblem simt = problem_of("simt.3", std::nullopt);
   EXPECT_EQ(simt.shape, shape);
   EXPECT_EQ(simt.input_type, DataType::Float32);
   EXPECT_EQ(simt.output_type, DataType::Float32);
+  EXPECT_EQ(simt.a_layout, Layout::RowMajor);
   EXPECT_EQ(simt.b_layout, Layout::RowMajor);
   EXPECT_EQ(simt.alpha, 1);
   EXPECT_EQ(simt.beta, 0);
-  const GemmProblem ampere = canonical_problem(*find_kernel("ampere.6"), shape, std::nullopt, std::nullopt);
+  const GemmProblem ampere = problem_of("ampere.6", std::nullopt);
   EXPECT_EQ(ampere.input_type, DataType::BFloat16);
+  EXPECT_EQ(ampere.a_layout, Layout::RowMajor);
   EXPECT_EQ(ampere.b_layout, Layout::ColumnMajor);
-  const GemmProblem typed =
-      canonical_problem(*find_kernel("ampere.6"), shape, DataType::Float16, std::nullopt);
+  const GemmProblem typed = problem_of("ampere.6", DataType::Float16);
   EXPECT_EQ(typed.input_type, DataType::Float16);
   EXPECT_EQ(typed.output_type, DataType::Float16);
   const auto b_of_best = [&](std::optional<DataType> type, std::optional<Layout> layout) {
-    return canonical_problem(*find_kernel("best"), shape, type, layout).b_layout;
+    return canonical_problem(*find_kernel("best"), shape, type, std::nullopt, layout).b_layout;
   };
   EXPECT_EQ(b_of_best(std::nullopt, std::nullopt), Layout::ColumnMajor);
   EXPECT_EQ(b_of_best(std::nullopt, Layout::RowMajor), Layout::RowMajor);
   EXPECT_EQ(b_of_best(DataType::Float32, std::nullopt), Layout::RowMajor);
   EXPECT_EQ(b_of_best(DataType::Float32, Layout::ColumnMajor), Layout::ColumnMajor);
+  for (const Layout layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+    const GemmProblem problem =
+        canonical_problem(*find_kernel("best"), shape, std::nullopt, layout, std::nullopt);
+    EXPECT_EQ(problem.a_layout, layout);
+    EXPECT_EQ(problem.b_layout, Layout::ColumnMajor);
+  }
 }
 
 TEST(Registry, EveryVersionOfEveryLadderSaysWhatItCannotDo) {
@@ -140,6 +150,15 @@ TEST(Registry, EveryVersionOfEveryLadderSaysWhatItCannotDo) {
     } else {
       EXPECT_EQ(refusal(args).code(), StatusCode::Unsupported);
       EXPECT_THAT(refusal(args).message(), testing::HasSubstr("B is "));
+    }
+
+    args = own;
+    args.a_layout = Layout::ColumnMajor;
+    if (kernel.version == "best") {
+      EXPECT_TRUE(refusal(args).ok()) << refusal(args).message();
+    } else {
+      EXPECT_EQ(refusal(args).code(), StatusCode::Unsupported);
+      EXPECT_THAT(refusal(args).message(), testing::HasSubstr("A is column-major"));
     }
 
     args = own;
@@ -195,16 +214,20 @@ TEST(Best, TakesWhatTheLibraryTakesAndFp32) {
   EXPECT_EQ(target_text(best.target), "sm_80 or newer");
   for (const DataType input : {DataType::BFloat16, DataType::Float16}) {
     for (const DataType output : {DataType::BFloat16, DataType::Float16, DataType::Float32}) {
-      for (const Layout layout : {Layout::RowMajor, Layout::ColumnMajor}) {
-        GemmArgs args = own_args_of(best, {17, 19, 23});
-        args.input_type = input;
-        args.output_type = output;
-        args.b_layout = layout;
-        args.ldb = 27;
-        args.beta = 0.5F;
-        args.c = args.a;
-        args.ldc = 19;
-        EXPECT_TRUE(best.can_implement(args).ok()) << best.can_implement(args).message();
+      for (const Layout a_layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+        for (const Layout b_layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+          GemmArgs args = own_args_of(best, {17, 19, 23});
+          args.input_type = input;
+          args.output_type = output;
+          args.a_layout = a_layout;
+          args.lda = a_layout == Layout::RowMajor ? 25 : 17;
+          args.b_layout = b_layout;
+          args.ldb = 27;
+          args.beta = 0.5F;
+          args.c = args.a;
+          args.ldc = 19;
+          EXPECT_TRUE(best.can_implement(args).ok()) << best.can_implement(args).message();
+        }
       }
     }
   }
@@ -217,6 +240,11 @@ TEST(Best, SaysWhyNoKernelTakesTheOperands) {
   args.b_layout = Layout::ColumnMajor;
   EXPECT_EQ(best.can_implement(args).code(), StatusCode::Unsupported);
   EXPECT_THAT(best.can_implement(args).message(), testing::HasSubstr("B is column-major"));
+  args = own_args_of(*find_kernel("simt.8"), {64, 64, 64});
+  args.a_layout = Layout::ColumnMajor;
+  EXPECT_EQ(best.can_implement(args).code(), StatusCode::Unsupported);
+  EXPECT_THAT(best.can_implement(args).message(),
+              testing::HasSubstr("A is column-major, and the simt ladder takes it row-major"));
   args = own_args_of(best, {2147483647, 1, 8});
   EXPECT_EQ(best.can_implement(args).code(), StatusCode::Unsupported);
   EXPECT_THAT(best.can_implement(args).message(), testing::HasSubstr("m is 2147483647"));
@@ -278,8 +306,11 @@ TEST(Registry, LaunchRefusesWhatCanImplementRefuses) {
     args.a = nullptr;
     EXPECT_EQ(kernel.launch(args, nullptr).code(), StatusCode::InvalidArgument);
     args = own_args_of(kernel, {64, 64, 64});
-    if (kernel.version == "best") continue;  // takes both layouts
+    if (kernel.version == "best") continue;  // takes any layout
     args.b_layout = args.b_layout == Layout::RowMajor ? Layout::ColumnMajor : Layout::RowMajor;
+    EXPECT_EQ(kernel.launch(args, nullptr).code(), StatusCode::Unsupported);
+    args = own_args_of(kernel, {64, 64, 64});
+    args.a_layout = Layout::ColumnMajor;
     EXPECT_EQ(kernel.launch(args, nullptr).code(), StatusCode::Unsupported);
   }
 }

@@ -77,6 +77,7 @@ TEST(Report, PercentagesStayEmptyWithoutTheirBaseline) {
 TEST(Report, CsvIsAsPublished) {
   std::array rows = {example_row("0", 1.4e-3), example_row("4", 1.4e-3)};
   rows[0].note = "cublasLt #3";
+  rows[1].a_layout = Layout::ColumnMajor;
   rows[1].b_layout = Layout::RowMajor;
   rows[1].output_type = DataType::Float32;
   rows[1].bias = Bias::PerColumn;
@@ -91,7 +92,7 @@ TEST(Report, CsvIsAsPublished) {
   std::getline(lines, line);
   EXPECT_EQ(
       line,
-      "version,name,idea,type,b,out,bias,activation,gated,beta,batch,m,n,k,mode,time_median_us,time_min_us,"
+      "version,name,idea,type,a,b,out,bias,activation,gated,beta,batch,m,n,k,mode,time_median_us,time_min_us,"
       "time_"
       "max_us,"
       "tflops,percent_of_cublas,"
@@ -100,13 +101,13 @@ TEST(Report, CsvIsAsPublished) {
       "driver,"
       "driver_cuda,cuda,cublas,commit,data,rounds,seed,date,command");
   std::getline(lines, line);
-  EXPECT_EQ(
-      line,
-      "4,two_consumers,\"128x256 tile, \"\"two\"\" "
-      "consumers\",bf16,row,fp32,column,gelu_tanh,true,0.5,3,8192,8192,8192,sustained,1400.0,1386.0,1414.0,"
-      "785.37,100.0,,,1605,51,698.5,0.8894,yes,cooperative_128x256_s4_c2x1,,NVIDIA "
-      "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
-      "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
+  EXPECT_EQ(line,
+            "4,two_consumers,\"128x256 tile, \"\"two\"\" "
+            "consumers\",bf16,col,row,fp32,column,gelu_tanh,true,0.5,3,8192,8192,8192,sustained,1400.0,1386."
+            "0,1414.0,"
+            "785.37,100.0,,,1605,51,698.5,0.8894,yes,cooperative_128x256_s4_c2x1,,NVIDIA "
+            "H200,132,580.95.05,13.0,12.8,13.1.0,0123abcdef,normal,3,7,"
+            "2026-01-02T03:04:05Z,matmul 4 --mode sustained");
   EXPECT_FALSE(std::getline(lines, line));
 }
 
@@ -115,6 +116,8 @@ TEST(Report, JsonHasTheSameFieldsAndTheSamples) {
   const nlohmann::json parsed = nlohmann::json::parse(json_report(example_run(), rows));
   ASSERT_EQ(parsed.size(), 1U);
   EXPECT_EQ(parsed[0]["version"], "4");
+  EXPECT_EQ(parsed[0]["a"], "row");
+  EXPECT_EQ(parsed[0]["b"], "col");
   EXPECT_EQ(parsed[0]["m"], 8192);
   EXPECT_EQ(parsed[0]["time_median_us"], 1400.0);
   EXPECT_TRUE(parsed[0]["percent_of_cublas"].is_null());

@@ -73,6 +73,10 @@ TEST(Shapes, LeadingDimensionsAreRowsRoundedUpToSixteenBytes) {
   EXPECT_EQ(ld.a, 64);
   EXPECT_EQ(ld.b, 64);
   EXPECT_EQ(ld.d, 8200);
+  const LeadingDimensions of_columns = make_leading_dimensions(
+      {.shape = {17, 8193, 60}, .a_layout = Layout::ColumnMajor, .b_layout = Layout::RowMajor});
+  EXPECT_EQ(of_columns.a, 24);
+  EXPECT_EQ(of_columns.b, 8200);
   EXPECT_EQ(make_leading_dimensions({{1, 8, 4096}}).a, 4096);
   EXPECT_EQ(make_leading_dimensions({{1, std::numeric_limits<int>::max(), 8}}).d, std::int64_t{1} << 31);
 }

@@ -44,13 +44,25 @@ constexpr TileConfig kThreadConfig = {.block_m = 64,
 const std::array kTuned = {
     TunedConfig{"ampere.6",
                 DataType::BFloat16,
+                Layout::RowMajor,
                 Layout::ColumnMajor,
                 {8192, 4096, 2048},
                 to_string(kTensorConfig),
                 612.25},
-    TunedConfig{"best", DataType::Float16, Layout::RowMajor, {1, 2, 3}, "cooperative_128x256_s4_c2x1", 0.5},
-    TunedConfig{
-        "simt.8", DataType::Float32, Layout::RowMajor, {4096, 4096, 4096}, to_string(kThreadConfig), 40.125},
+    TunedConfig{"best",
+                DataType::Float16,
+                Layout::ColumnMajor,
+                Layout::RowMajor,
+                {1, 2, 3},
+                "cooperative_128x256_s4_c2x1",
+                0.5},
+    TunedConfig{"simt.8",
+                DataType::Float32,
+                Layout::RowMajor,
+                Layout::RowMajor,
+                {4096, 4096, 4096},
+                to_string(kThreadConfig),
+                40.125},
 };
 
 RunInfo run_info() {
@@ -101,8 +113,24 @@ TEST(TunedJson, SaysWhereItIsFrom) {
   }
   EXPECT_EQ(parsed[2]["version"], "simt.8");
   EXPECT_EQ(parsed[2]["type"], "fp32");
+  EXPECT_EQ(parsed[0]["a"], "row");
+  EXPECT_EQ(parsed[1]["a"], "col");
   EXPECT_EQ(parsed[1]["b"], "row");
   EXPECT_EQ(parsed[1]["config"], "cooperative_128x256_s4_c2x1");
+}
+
+// As all files were before there was a choice.
+TEST(TunedJson, WithoutALayoutOfAIsOfARowMajorOne) {
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  changed[1].erase("a");
+  std::vector<TunedConfig> read;
+  const Status status = parse_tuned_json("best.json", changed.dump(), &read);
+  ASSERT_TRUE(status.ok()) << status.message();
+  TunedConfig expected = kTuned[1];
+  expected.a_layout = Layout::RowMajor;
+  EXPECT_EQ(read[1], expected);
+  changed[1]["a"] = nlohmann::json::array();
+  EXPECT_EQ(parse_tuned_json("best.json", changed.dump(), &read).code(), StatusCode::InvalidArgument);
 }
 
 TEST(TunedJson, OfNothingIsAnEmptyArray) {
@@ -150,9 +178,11 @@ TEST(TunedJson, OfAnUnknownTypeNamesIt) {
 }
 
 TEST(TunedJson, OfAnUnknownLayoutNamesIt) {
-  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
-  changed[0]["b"] = "tiled";
-  expect_unreadable(changed.dump(), "there is no layout 'tiled'");
+  for (const char* operand : {"a", "b"}) {
+    nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+    changed[0][operand] = "tiled";
+    expect_unreadable(changed.dump(), "there is no layout 'tiled'");
+  }
 }
 
 }  // namespace

@@ -155,7 +155,9 @@ def library_lines(by_shape):
     for mode in modes:
         titles += [f"us ({mode})", f"cuBLAS us ({mode})", f"% of cuBLAS ({mode})"]
     alignment = ["---"] * 2 + ["---:"] * (len(titles) - 2)
-    operands = f"{rows[0]['type']}, B {LAYOUTS[rows[0]['b']]}"
+    # A file of row-major A alone may have no column of A's layout.
+    other_a = f"A {LAYOUTS['col']}, " if rows[0].get("a") == "col" else ""
+    operands = f"{rows[0]['type']}, {other_a}B {LAYOUTS[rows[0]['b']]}"
     lines = [markdown_line(titles), markdown_line(alignment)]
     percents = {mode: [] for mode in modes}
     for shape, by_mode in by_shape.items():

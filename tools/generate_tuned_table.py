@@ -6,7 +6,7 @@ usage: generate_tuned_table.py [--check] [FILE...]
 
 FILE: profiles/h200/library_tuned*.json unless given; of a shape in several, what was measured last counts. The table is
 src/gemm/heuristics/tuned_h200.inc. Of configurations of the family mma_sync nothing is written: the table is the
-wgmma back end's.
+wgmma back end's. Nor is anything of a column-major A: the table is for a row-major one.
 """
 
 import argparse
@@ -24,7 +24,8 @@ def lines_of(files):
     problems = {}
     for file in files:
         for entry in json.loads(file.read_text()):
-            if entry["version"] != "best":
+            # A file of row-major A alone may not name A's layout.
+            if entry["version"] != "best" or entry.get("a", "row") != "row":
                 continue
             problem = entry["m"], entry["n"], entry["k"], MAJOR_OF_B[entry["b"]]
             if problem not in problems or problems[problem]["date"] < entry["date"]:

@@ -28,10 +28,12 @@ struct MatrixLayouts {
     const auto n = static_cast<std::uint64_t>(args.shape.n);
     const auto k = static_cast<std::uint64_t>(args.shape.k);
     const cudaDataType_t input_type = cuda_data_type(args.input_type);
-    const bool transposed = b_operation(args) == CUBLAS_OP_T;
+    const bool transposes_b = b_operation(args) == CUBLAS_OP_T;
     HG_RETURN_IF_CUBLAS_ERROR(
-        cublasLtMatrixLayoutInit(&b, input_type, transposed ? k : n, transposed ? n : k, args.ldb));
-    HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatrixLayoutInit(&a, input_type, k, m, args.lda));
+        cublasLtMatrixLayoutInit(&b, input_type, transposes_b ? k : n, transposes_b ? n : k, args.ldb));
+    const bool transposes_a = a_operation(args) == CUBLAS_OP_T;
+    HG_RETURN_IF_CUBLAS_ERROR(
+        cublasLtMatrixLayoutInit(&a, input_type, transposes_a ? m : k, transposes_a ? k : m, args.lda));
     const cudaDataType_t output_type = cuda_data_type(args.output_type);
     HG_RETURN_IF_CUBLAS_ERROR(
         cublasLtMatrixLayoutInit(&c, output_type, n, m, args.beta == 0 ? args.ldd : args.ldc));
@@ -98,6 +100,7 @@ Status CublasLtCandidates::create_handles(const GemmArgs& args, cublasLtEpilogue
   HG_RETURN_IF_ERROR(workspace_.allocate(kWorkspaceBytes));
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, b_operation(args)));
+  HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, a_operation(args)));
   HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
   if (args.bias_kind != Bias::None) {
     HG_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_data_type(args.output_type)));

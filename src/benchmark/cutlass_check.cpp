@@ -13,14 +13,15 @@ constexpr int kMostExtent = 65535 * 8 * 64;
 
 bool is_cutlass_problem(const GemmProblem& problem) {
   return problem.input_type != DataType::Float32 && problem.output_type == problem.input_type &&
-         problem.b_layout == Layout::ColumnMajor && is_product_alone(problem) && problem.batch_count == 1;
+         problem.a_layout == Layout::RowMajor && problem.b_layout == Layout::ColumnMajor &&
+         is_product_alone(problem) && problem.batch_count == 1;
 }
 
 Status check_cutlass_gemm(const GemmArgs& args) {
   if (!is_cutlass_problem(problem_of(args))) {
     return unsupported(
-        "CUTLASS is built for bf16 or fp16 alone, B column-major, [N, K] with K contiguous, alpha = 1, "
-        "beta = 0, no bias, no activation and no batches");
+        "CUTLASS is built for bf16 or fp16 alone, A row-major and B column-major, [M, K] and [N, K] with K "
+        "contiguous, alpha = 1, beta = 0, no bias, no activation and no batches");
   }
   // The rules for A, B and D's rows are those of the ladder that it is compared with.
   HG_RETURN_IF_ERROR(check_mma_gemm(args));

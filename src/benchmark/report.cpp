@@ -72,6 +72,7 @@ Json fields(const RunInfo& run, const ResultRow& row) {
       {"name", row.name},
       {"idea", row.idea},
       {"type", to_string(row.type)},
+      {"a", to_string(row.a_layout)},
       {"b", to_string(row.b_layout)},
       {"out", to_string(row.output_type)},
       {"bias", to_string(row.bias)},

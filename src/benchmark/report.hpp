@@ -35,6 +35,7 @@ struct ResultRow {
   std::string idea;
   std::string variant;                 ///< which configuration, or which cuBLAS; empty: there is one
   DataType type = DataType::BFloat16;  ///< of A and B
+  Layout a_layout = Layout::RowMajor;
   Layout b_layout = Layout::ColumnMajor;
   DataType output_type = DataType::BFloat16;
   Bias bias = Bias::None;

@@ -29,6 +29,12 @@ int extent_of(const Json& object, const char* name) {
                                           excerpt(value.dump()), std::numeric_limits<int>::max()));
 }
 
+Layout layout_of(const std::string& name) {
+  const std::optional<Layout> layout = layout_of_name(name);
+  if (!layout) throw std::invalid_argument(fmt::format("there is no layout '{}'", excerpt(name)));
+  return *layout;
+}
+
 TunedConfig from_json(const Json& object) {
   TunedConfig tuned;
   tuned.version = object.at("version").get<std::string>();
@@ -38,10 +44,9 @@ TunedConfig from_json(const Json& object) {
                                          [&](DataType candidate) { return type == to_string(candidate); });
   if (found == kTypes.end()) throw std::invalid_argument(fmt::format("there is no type '{}'", excerpt(type)));
   tuned.type = *found;
-  const std::string layout = object.at("b").get<std::string>();
-  const std::optional<Layout> b_layout = layout_of_name(layout);
-  if (!b_layout) throw std::invalid_argument(fmt::format("there is no layout '{}'", excerpt(layout)));
-  tuned.b_layout = *b_layout;
+  // Older files have none: A was row-major always.
+  if (object.contains("a")) tuned.a_layout = layout_of(object.at("a").get<std::string>());
+  tuned.b_layout = layout_of(object.at("b").get<std::string>());
   tuned.shape = {extent_of(object, "m"), extent_of(object, "n"), extent_of(object, "k")};
   tuned.config = object.at("config").get<std::string>();
   tuned.tflops = object.at("tflops").get<double>();
@@ -55,6 +60,7 @@ std::string tuned_json(const RunInfo& run, std::span<const TunedConfig> configs)
   for (const TunedConfig& tuned : configs) {
     array.push_back({{"version", tuned.version},
                      {"type", to_string(tuned.type)},
+                     {"a", to_string(tuned.a_layout)},
                      {"b", to_string(tuned.b_layout)},
                      {"m", tuned.shape.m},
                      {"n", tuned.shape.n},

@@ -104,12 +104,12 @@ Status check_gpu(const Options& options, const DeviceInfo& device) {
     return suits_cutlass(group.problem, device);
   });
   if (!can_show_cutlass && is_asked_for(options, kCutlassVersion)) {
-    return unsupported(fmt::format(
-        "cutlass needs an {} GPU, bf16 or fp16, and B column-major, but {} is {}, the type {} and B {}; "
-        "leave "
-        "cutlass out",
-        target_text(kCutlass), device.name, sm_text(device.compute_capability),
-        to_string(groups.front().problem.input_type), to_string(groups.front().problem.b_layout)));
+    return unsupported(
+        fmt::format("cutlass needs an {} GPU, bf16 or fp16, A row-major and B column-major, but {} is {}, "
+                    "the type {}, A {} and B {}; leave cutlass out",
+                    target_text(kCutlass), device.name, sm_text(device.compute_capability),
+                    to_string(groups.front().problem.input_type), to_string(groups.front().problem.a_layout),
+                    to_string(groups.front().problem.b_layout)));
   }
   Status first;
   for (const KernelInfo* kernel : options.kernels) {
@@ -360,7 +360,8 @@ class Run {
     std::vector<std::string> configs;
     for (const TunedConfig& tuned : tuned_) {
       if (tuned.version == kernel.version && tuned.type == problem.input_type &&
-          tuned.b_layout == problem.b_layout && tuned.shape == problem.shape) {
+          tuned.a_layout == problem.a_layout && tuned.b_layout == problem.b_layout &&
+          tuned.shape == problem.shape) {
         configs.push_back(tuned.config);
       }
     }
@@ -514,6 +515,7 @@ class Run {
       row.idea = idea;
       row.variant = variant;
       row.type = group.problem.input_type;
+      row.a_layout = group.problem.a_layout;
       row.b_layout = group.problem.b_layout;
       row.output_type = group.problem.output_type;
       row.bias = group.problem.bias;
@@ -563,8 +565,8 @@ class Run {
       });
       if (best == rows.end()) continue;
       best->note += "; the best";
-      best_.push_back(
-          {best->version, best->type, best->b_layout, best->shape, best->variant, *best->tflops()});
+      best_.push_back({best->version, best->type, best->a_layout, best->b_layout, best->shape, best->variant,
+                       *best->tflops()});
     }
   }
 

@@ -462,10 +462,11 @@ void EmulatedRun::print(const KernelInfo& kernel, const GemmShape& shape, const 
   if (failed) {
     out_ << indented(outcome.fault)
          << indented(
-                fmt::format("again: {}./matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}{}",
+                fmt::format("again: {}./matmul {} --device emulator --shape {} --seeds 1 --seed {}{}{}{}{}",
                             environment_of(kernel), kernel.version, to_string(shape), outcome.failing_seed,
                             options_.data_given ? " --data " + options_.data_name : "",
                             options_.type ? fmt::format(" --type {}", to_string(*options_.type)) : "",
+                            options_.a_layout ? fmt::format(" --a {}", to_string(*options_.a_layout)) : "",
                             options_.b_layout ? fmt::format(" --b {}", to_string(*options_.b_layout)) : ""));
   }
   out_ << std::flush;

@@ -35,8 +35,8 @@ Status write_choices(const Options& options, const KernelInfo& best, std::string
                      std::ostream& out) {
   out << fmt::format("device  {}\n", device);
   for (const Operation& operation : options.operations) {
-    GemmProblem problem =
-        with_operation(canonical_problem(best, {}, options.type, options.b_layout), operation);
+    GemmProblem problem = with_operation(
+        canonical_problem(best, {}, options.type, options.a_layout, options.b_layout), operation);
     for (const GemmShape& shape : shapes_of(options, operation, problem.input_type)) {
       problem.shape = shape;
       HG_RETURN_IF_ERROR(kernel_refusal(best, problem));
@@ -46,8 +46,8 @@ Status write_choices(const Options& options, const KernelInfo& best, std::string
         return {status.code(), fmt::format("{}: {}{}", to_string(shape), status.message(),
                                            is_refusal ? "; type a smaller --shape" : "")};
       }
-      out << fmt::format("\n{} {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
-                         to_string(problem.b_layout), choice.config);
+      out << fmt::format("\n{} {}, A {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
+                         to_string(problem.a_layout), to_string(problem.b_layout), choice.config);
       if (operation != Operation{}) out << "    " << operation_text(problem) << '\n';
       std::istringstream lines(choice.explanation);
       for (std::string line; std::getline(lines, line);) out << "    " << line << '\n';

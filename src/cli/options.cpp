@@ -75,6 +75,7 @@ struct RawOptions {
   std::vector<std::string> suites;
   std::string mode = "burst";
   std::string type;
+  std::string a_layout;
   std::string b_layout;
   std::string output_type;
   std::string bias = "none";
@@ -101,9 +102,9 @@ constexpr std::string_view kTune = "tune";
 constexpr std::string_view kExplain = "explain";
 
 // What explain takes.
-constexpr std::array<std::string_view, 12> kExplainOptions = {"--size",  "--shape", "--suite", "--type",
-                                                              "--b",     "--out",   "--bias",  "--activation",
-                                                              "--gated", "--beta",  "--batch", "--device"};
+constexpr std::array<std::string_view, 13> kExplainOptions = {
+    "--size", "--shape",      "--suite", "--type", "--a",     "--b",     "--out",
+    "--bias", "--activation", "--gated", "--beta", "--batch", "--device"};
 
 // Given twice, see check_values.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -135,6 +136,8 @@ void declare(CLI::App& app, RawOptions& raw) {
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
   add("--type", "NAME", raw.type,
       "of A, B and D: bf16, fp16 or fp32 (default: each\nkernel's own, bf16 or, of simt, fp32)");
+  add("--a", "NAME", raw.a_layout,
+      "how A lies in memory: row, [M, K] (default), or\ncol, [K, M], which the ladders do not take");
   add("--b", "NAME", raw.b_layout,
       "how B lies in memory: row, [K, N], or col, [N, K]\n(default: each kernel's own; col, of fp32 row)");
   add("--out", "NAME", raw.output_type,
@@ -471,12 +474,12 @@ Status read_type(std::string_view option, const std::string& name, std::optional
       fmt::format("{} got '{}', but the types are bf16, fp16 and fp32; type one of these", option, name));
 }
 
-Status read_b_layout(const std::string& name, std::optional<Layout>* layout) {
+Status read_layout(std::string_view option, const std::string& name, std::optional<Layout>* layout) {
   if (name.empty()) return {};
   *layout = layout_of_name(name);
   if (*layout) return {};
   return invalid_argument(
-      fmt::format("--b got '{}', but the layouts are row and col; type one of these", name));
+      fmt::format("{} got '{}', but the layouts are row and col; type one of these", option, name));
 }
 
 Status read_operation(const RawOptions& raw, Operation* operation) {
@@ -665,7 +668,8 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   HG_RETURN_IF_ERROR(read_shapes(raw, &options->shapes));
   HG_RETURN_IF_ERROR(read_mode(raw.mode, &options->modes));
   HG_RETURN_IF_ERROR(read_type("--type", raw.type, &options->type));
-  HG_RETURN_IF_ERROR(read_b_layout(raw.b_layout, &options->b_layout));
+  HG_RETURN_IF_ERROR(read_layout("--a", raw.a_layout, &options->a_layout));
+  HG_RETURN_IF_ERROR(read_layout("--b", raw.b_layout, &options->b_layout));
   HG_RETURN_IF_ERROR(read_operation(raw, &options->operations.front()));
   HG_RETURN_IF_ERROR(read_operation_suite(app, raw, options));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));

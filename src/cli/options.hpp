@@ -39,6 +39,7 @@ struct Options {
   std::vector<Mode> modes;
   std::optional<DataType>
       type;  ///< of A, B and, unless an operation has another, D; empty: each kernel's own
+  std::optional<Layout> a_layout;                     ///< likewise
   std::optional<Layout> b_layout;                     ///< likewise
   std::vector<Operation> operations = {Operation{}};  ///< one at least; several of the suite epilogues
   DataKind data = DataKind::Normal;

@@ -56,25 +56,36 @@ std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
     return fmt::format("type K = {} or {}", below, below + kTmaAlignmentElems);
   }
   if (takes(kernel, problem, {64, 64, 64})) return "type a smaller --shape";
-  GemmProblem own_layout = problem;
-  own_layout.b_layout = canonical_problem(kernel, problem.shape, problem.input_type, std::nullopt).b_layout;
-  if (own_layout.b_layout != problem.b_layout && takes(kernel, own_layout, problem.shape)) {
-    return fmt::format("leave out --b, or the version; {} is its own layout", to_string(own_layout.b_layout));
+  const GemmProblem own =
+      canonical_problem(kernel, problem.shape, problem.input_type, std::nullopt, std::nullopt);
+  GemmProblem own_layouts = problem;
+  own_layouts.a_layout = own.a_layout;
+  own_layouts.b_layout = own.b_layout;
+  const bool is_other_a = own.a_layout != problem.a_layout;
+  const bool is_other_b = own.b_layout != problem.b_layout;
+  if ((is_other_a || is_other_b) && takes(kernel, own_layouts, problem.shape)) {
+    if (is_other_a && is_other_b) {
+      return fmt::format("leave out --a and --b, or the version; its own layouts are {} and {}",
+                         to_string(own.a_layout), to_string(own.b_layout));
+    }
+    return fmt::format("leave out {}, or the version; {} is its own layout", is_other_a ? "--a" : "--b",
+                       to_string(is_other_a ? own.a_layout : own.b_layout));
   }
   return fmt::format("leave out --type, or the version; {} is its own type",
                      to_string(kernel.target.input_type));
 }
 
 bool same_operands(const GemmProblem& x, const GemmProblem& y) {
-  return x.input_type == y.input_type && x.b_layout == y.b_layout && same_operation(x, y);
+  return x.input_type == y.input_type && x.a_layout == y.a_layout && x.b_layout == y.b_layout &&
+         same_operation(x, y);
 }
 
 /// What `kernel` was asked for, one group for each operation.
 std::vector<KernelGroup> groups_of(const KernelInfo& kernel, const Options& options) {
   std::vector<KernelGroup> groups;
   for (const Operation& operation : options.operations) {
-    const GemmProblem problem =
-        with_operation(canonical_problem(kernel, {}, options.type, options.b_layout), operation);
+    const GemmProblem problem = with_operation(
+        canonical_problem(kernel, {}, options.type, options.a_layout, options.b_layout), operation);
     groups.push_back({problem, {&kernel}, shapes_of(options, operation, problem.input_type)});
   }
   return groups;
@@ -191,8 +202,10 @@ std::vector<KernelGroup> group_kernels(const Options& options) {
     const DataType type = options.type.value_or(DataType::BFloat16);
     const Layout layout = type == DataType::Float32 ? Layout::RowMajor : Layout::ColumnMajor;
     for (const Operation& operation : options.operations) {
-      const GemmProblem product = {
-          .shape = {}, .input_type = type, .b_layout = options.b_layout.value_or(layout)};
+      const GemmProblem product = {.shape = {},
+                                   .input_type = type,
+                                   .a_layout = options.a_layout.value_or(Layout::RowMajor),
+                                   .b_layout = options.b_layout.value_or(layout)};
       groups.push_back({with_operation(product, operation), {}, shapes_of(options, operation, type)});
     }
   }

@@ -25,7 +25,8 @@ struct Operand {
 
 Operand a_of(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
-  return {"A", "lda", args.a, args.lda, m, k, "row", args.input_type};
+  if (args.a_layout == Layout::RowMajor) return {"A", "lda", args.a, args.lda, m, k, "row", args.input_type};
+  return {"A", "lda", args.a, args.lda, k, m, "column", args.input_type};
 }
 
 Operand b_of(const GemmArgs& args) {
@@ -97,6 +98,10 @@ Status check_ladder_gemm(const GemmArgs& args, const std::string& ladder) {
   }
   HG_RETURN_IF_ERROR(check_gemm(args));
   HG_RETURN_IF_ERROR(check_ladder_operation(args));
+  if (args.a_layout != Layout::RowMajor) {
+    return unsupported("A is column-major, and the " + ladder +
+                       " takes it row-major, [M, K] with K contiguous");
+  }
   if (args.b_layout != Layout::ColumnMajor) {
     return unsupported("B is row-major, and the " + ladder +
                        " takes it column-major, [N, K] with K contiguous");
@@ -120,6 +125,7 @@ GemmProblem problem_of(const GemmArgs& args) {
   return {.shape = args.shape,
           .input_type = args.input_type,
           .output_type = args.output_type,
+          .a_layout = args.a_layout,
           .b_layout = args.b_layout,
           .alpha = args.alpha,
           .beta = args.beta,
@@ -166,8 +172,9 @@ Status check_ladder_operation(const GemmArgs& args) {
 
 BatchStrides batch_strides_of(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
+  const std::int64_t lines_of_a = args.a_layout == Layout::RowMajor ? m : k;
   const std::int64_t lines_of_b = args.b_layout == Layout::RowMajor ? k : n;
-  return {.a = m * args.lda, .b = lines_of_b * args.ldb, .c = m * args.ldc, .d = m * args.ldd};
+  return {.a = lines_of_a * args.lda, .b = lines_of_b * args.ldb, .c = m * args.ldc, .d = m * args.ldd};
 }
 
 GemmArgs args_of_batch(const GemmArgs& args, int batch) {

@@ -18,7 +18,7 @@
 namespace hopper_gemm {
 
 /// What a GEMM computes, whatever its operands: D[M,N] = activation(alpha · A[M,K] · B[K,N] + beta · C[M,N] + bias),
-/// accumulated in fp32 and rounded once. A, C and D are row-major. A gated one has half of D's columns, see
+/// accumulated in fp32 and rounded once. C and D are row-major. A gated one has half of D's columns, see
 /// GemmDescriptor::gated.
 ///
 /// As in BLAS, C is not read where beta is 0, nor A and B where alpha or K is 0: NaN there stays there.
@@ -26,6 +26,7 @@ struct GemmProblem {
   GemmShape shape{};
   DataType input_type = DataType::BFloat16;   ///< of A and B
   DataType output_type = DataType::BFloat16;  ///< of C and D
+  Layout a_layout = Layout::RowMajor;         ///< A [M,K] column-major is [K,M] row-major, M-major
   Layout b_layout = Layout::ColumnMajor;      ///< B [K,N] column-major is [N,K] row-major, K-major: "TN"
   float alpha = 1;
   float beta = 0;
@@ -43,7 +44,7 @@ struct GemmProblem {
 /// overlap C otherwise. Elements of D's rows beyond N (when ldd > N) are never written.
 struct GemmArgs {
   GemmShape shape;
-  const void* a;  // [M, K] row-major
+  const void* a;  // [M, K], as a_layout says
   cuda::std::int64_t lda;
   const void* b;  // [K, N], as b_layout says
   cuda::std::int64_t ldb;
@@ -53,6 +54,7 @@ struct GemmArgs {
   cuda::std::int64_t ldc = 0;
   DataType input_type = DataType::BFloat16;
   DataType output_type = DataType::BFloat16;
+  Layout a_layout = Layout::RowMajor;
   Layout b_layout = Layout::ColumnMajor;
   float alpha = 1;
   float beta = 0;
@@ -100,16 +102,17 @@ BatchStrides batch_strides_of(const GemmArgs& args);
 /// The checks every TMA kernel of the Hopper ladder shares.
 ///
 /// InvalidArgument: as check_gemm, and an extent of 0.
-/// Unsupported: other than the ladder's operation, D = A·B with B column-major and all of bf16; K or a leading
-/// dimension that is not a multiple of 8 elements, a base address that is not 16-byte aligned (PTX ISA "Tensors":
-/// TMA's addresses and pitches are multiples of 16 bytes), or a pitch of 2^40 bytes and more.
+/// Unsupported: other than the ladder's operation, D = A·B with A row-major, B column-major and all of bf16; K or a
+/// leading dimension that is not a multiple of 8 elements, a base address that is not 16-byte aligned (PTX ISA
+/// "Tensors": TMA's addresses and pitches are multiples of 16 bytes), or a pitch of 2^40 bytes and more.
 Status check_tma_gemm(const GemmArgs& args);
 
 /// The checks that versions 1 to 5 of the Ampere ladder share.
 ///
 /// InvalidArgument: as check_gemm, and an extent of 0.
-/// Unsupported: other than D = A·B with B column-major and all three of bf16 or all of fp16; K or a leading dimension
-/// that is not a multiple of 8 elements, or a base address that is not 16-byte aligned: cp.async moves 16 bytes.
+/// Unsupported: other than D = A·B with A row-major, B column-major and all three of bf16 or all of fp16; K or a leading
+/// dimension that is not a multiple of 8 elements, or a base address that is not 16-byte aligned: cp.async moves 16
+/// bytes.
 Status check_mma_gemm(const GemmArgs& args);
 #endif
 

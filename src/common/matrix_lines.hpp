@@ -14,7 +14,9 @@ struct MatrixLines {
 };
 
 constexpr MatrixLines lines_of_a(const GemmProblem& problem) {
-  return {std::int64_t{problem.batch_count} * problem.shape.m, problem.shape.k};
+  const auto [m, n, k] = problem.shape;
+  const std::int64_t batches = problem.batch_count;
+  return problem.a_layout == Layout::RowMajor ? MatrixLines{batches * m, k} : MatrixLines{batches * k, m};
 }
 
 constexpr MatrixLines lines_of_b(const GemmProblem& problem) {
@@ -63,6 +65,7 @@ constexpr GemmArgs args_of(const GemmProblem& problem, const void* a, std::int64
           .ldc = ldc,
           .input_type = problem.input_type,
           .output_type = problem.output_type,
+          .a_layout = problem.a_layout,
           .b_layout = problem.b_layout,
           .alpha = problem.alpha,
           .beta = problem.beta,

@@ -50,7 +50,7 @@ GemmDescriptor descriptor_of(const GemmArgs& args) {
   gemm.output_type = args.output_type;
   const BatchStrides strides = batch_strides_of(args);
   gemm.batch_count = args.batch_count;
-  gemm.a = layout_of(args.a, args.lda, strides.a, Layout::RowMajor, has_product);
+  gemm.a = layout_of(args.a, args.lda, strides.a, args.a_layout, has_product);
   gemm.b = layout_of(args.b, args.ldb, strides.b, args.b_layout, has_product);
   gemm.d = layout_of(args.d, args.ldd, strides.d, Layout::RowMajor, has_output);
   gemm.bias = args.bias_kind;

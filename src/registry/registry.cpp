@@ -50,13 +50,14 @@ bool runs_on(const KernelTarget& target, ComputeCapability gpu) {
 }
 
 GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type,
-                              std::optional<Layout> b_layout) {
+                              std::optional<Layout> a_layout, std::optional<Layout> b_layout) {
   const DataType data_type = type.value_or(kernel.target.input_type);
   // Kernels for fp32 take a row-major B.
   const Layout own_layout = data_type == DataType::Float32 ? Layout::RowMajor : kernel.target.b_layout;
   return {.shape = shape,
           .input_type = data_type,
           .output_type = data_type,
+          .a_layout = a_layout.value_or(Layout::RowMajor),
           .b_layout = b_layout.value_or(own_layout)};
 }
 

@@ -106,9 +106,9 @@ std::string target_text(const KernelTarget& target);
 /// Whether a GPU of this compute capability runs code that was compiled for the target.
 bool runs_on(const KernelTarget& target, ComputeCapability gpu);
 
-/// The operation that the kernel is verified and measured at: its own, with inputs and outputs of `type` and with
-/// `b_layout` if given.
+/// The operation that the kernel is verified and measured at: its own, with inputs and outputs of `type`, with
+/// `a_layout` and with `b_layout` if given. Every kernel's own A is row-major.
 GemmProblem canonical_problem(const KernelInfo& kernel, GemmShape shape, std::optional<DataType> type,
-                              std::optional<Layout> b_layout);
+                              std::optional<Layout> a_layout, std::optional<Layout> b_layout);
 
 }  // namespace hopper_gemm

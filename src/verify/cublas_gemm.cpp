@@ -68,25 +68,25 @@ Status Cublas::gemm_into(const GemmArgs& args, void* d, DataType d_type, std::in
     const auto* const b = static_cast<const float*>(args.b);
     auto* const to = static_cast<float*>(d);
     if (batches > 1) {
-      return cublas_status(
-          cublasSgemmStridedBatched_64(handle_, b_operation(args), CUBLAS_OP_N, n, m, k, &alpha, b, args.ldb,
-                                       strides.b, a, args.lda, strides.a, &beta, to, ldd, d_stride, batches),
-          "cublasSgemmStridedBatched");
+      return cublas_status(cublasSgemmStridedBatched_64(handle_, b_operation(args), a_operation(args), n, m,
+                                                        k, &alpha, b, args.ldb, strides.b, a, args.lda,
+                                                        strides.a, &beta, to, ldd, d_stride, batches),
+                           "cublasSgemmStridedBatched");
     }
-    return cublas_status(cublasSgemm_64(handle_, b_operation(args), CUBLAS_OP_N, n, m, k, &alpha, b, args.ldb,
-                                        a, args.lda, &beta, to, ldd),
+    return cublas_status(cublasSgemm_64(handle_, b_operation(args), a_operation(args), n, m, k, &alpha, b,
+                                        args.ldb, a, args.lda, &beta, to, ldd),
                          "cublasSgemm");
   }
   const cudaDataType_t input_type = cuda_data_type(args.input_type);
   if (batches > 1) {
     return cublas_status(
-        cublasGemmStridedBatchedEx_64(handle_, b_operation(args), CUBLAS_OP_N, n, m, k, &alpha, args.b,
+        cublasGemmStridedBatchedEx_64(handle_, b_operation(args), a_operation(args), n, m, k, &alpha, args.b,
                                       input_type, args.ldb, strides.b, args.a, input_type, args.lda,
                                       strides.a, &beta, d, cuda_data_type(d_type), ldd, d_stride, batches,
                                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
         "cublasGemmStridedBatchedEx");
   }
-  return cublas_status(cublasGemmEx_64(handle_, b_operation(args), CUBLAS_OP_N, n, m, k, &alpha, args.b,
+  return cublas_status(cublasGemmEx_64(handle_, b_operation(args), a_operation(args), n, m, k, &alpha, args.b,
                                        input_type, args.ldb, args.a, input_type, args.lda, &beta, d,
                                        cuda_data_type(d_type), ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
                        "cublasGemmEx");

@@ -17,7 +17,10 @@ namespace hopper_gemm {
 /// The type as cuBLAS names it.
 cudaDataType_t cuda_data_type(DataType type);
 
-/// How cuBLAS takes B: see Cublas.
+/// How cuBLAS takes A and B: see Cublas.
+inline cublasOperation_t a_operation(const GemmArgs& args) {
+  return args.a_layout == Layout::ColumnMajor ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
 inline cublasOperation_t b_operation(const GemmArgs& args) {
   return args.b_layout == Layout::ColumnMajor ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
@@ -30,9 +33,9 @@ Status cublas_status(cublasStatus_t status, std::string_view what);
 /// A cuBLAS handle with a workspace of its own, which lets its calls be captured into CUDA graphs. Not
 /// thread-safe.
 ///
-/// cuBLAS is column-major: it sees our row-major D[M,N] as the column-major D^T[N,M] with the same pitch, and A[M,K]
-/// as A^T[K,M]. So D = A·B is asked for as D^T = B^T · A^T: B first, A second and as it is. A row-major B[K,N] is
-/// B^T to cuBLAS, as it is; a column-major one is B, to be transposed.
+/// cuBLAS is column-major: it sees our row-major D[M,N] as the column-major D^T[N,M] with the same pitch. So D = A·B is
+/// asked for as D^T = B^T · A^T: B first, A second. A row-major A[M,K] is A^T to cuBLAS, as it is, and a row-major
+/// B[K,N] is B^T; a column-major one is A or B itself, to be transposed.
 ///
 /// What is added is fp32, and what is multiplied is of the inputs' type: no TF32 for fp32 inputs.
 class Cublas {

@@ -23,7 +23,10 @@ HG_HOST_DEVICE inline double element_at(const Operand& operand, cuda::std::int64
   return load_element(operand.data, operand.type, line * operand.line_stride + k * operand.k_stride);
 }
 
-HG_HOST_DEVICE inline Operand a_of(const GemmArgs& args) { return {args.a, args.input_type, args.lda, 1}; }
+HG_HOST_DEVICE inline Operand a_of(const GemmArgs& args) {
+  if (args.a_layout == Layout::ColumnMajor) return {args.a, args.input_type, 1, args.lda};
+  return {args.a, args.input_type, args.lda, 1};
+}
 
 HG_HOST_DEVICE inline Operand b_of(const GemmArgs& args) {
   if (args.b_layout == Layout::RowMajor) return {args.b, args.input_type, 1, args.ldb};

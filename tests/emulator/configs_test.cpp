@@ -103,6 +103,11 @@ TEST(Configs, TakeNoMoreThanTheirVersion) {
               StatusCode::Unsupported)
         << version;
     args = gemm.args();
+    args.a_layout = Layout::ColumnMajor;
+    EXPECT_EQ(kernel.tuning->launch(kernel.tuning->configs({})[0], args, nullptr).code(),
+              StatusCode::Unsupported)
+        << version;
+    args = gemm.args();
     args.d = nullptr;
     EXPECT_EQ(kernel.tuning->launch(kernel.tuning->configs({})[0], args, nullptr).code(),
               StatusCode::InvalidArgument)

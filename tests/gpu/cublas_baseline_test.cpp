@@ -28,10 +28,12 @@ constexpr float kUntouched = -12345;
 struct Case {
   GemmShape shape;
   int extra_pitch;  // elements behind each row, beyond the shortest pitch
+  Layout a_layout = Layout::RowMajor;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Case& test) {
-  return stream << to_string(test.shape) << " pitch+" << test.extra_pitch;
+  return stream << to_string(test.shape) << " pitch+" << test.extra_pitch << " A "
+                << to_string(test.a_layout);
 }
 
 /// A GEMM of small integers that depend on their position, whose products are exact in fp32: any transposed
@@ -41,11 +43,13 @@ class CublasBaseline : public ::testing::TestWithParam<Case> {
   void SetUp() override {
     HG_SKIP_WITHOUT_HOPPER();
     const GemmShape shape = GetParam().shape;
-    ld_ = make_leading_dimensions({shape});
+    const Layout a_layout = GetParam().a_layout;
+    ld_ = make_leading_dimensions({.shape = shape, .a_layout = a_layout});
     ld_.a += GetParam().extra_pitch;
     ld_.b += GetParam().extra_pitch;
     ld_.d += GetParam().extra_pitch;
-    host_a_ = make_operand(shape.m, shape.k, ld_.a, 7);
+    host_a_ = a_layout == Layout::RowMajor ? make_operand(shape.m, shape.k, ld_.a, 7)
+                                           : make_operand(shape.k, shape.m, ld_.a, 7);
     host_b_ = make_operand(shape.n, shape.k, ld_.b, 5);
     reference_.resize(elems(shape.m, shape.n));
     reference_gemm_host({.shape = shape,
@@ -54,7 +58,8 @@ class CublasBaseline : public ::testing::TestWithParam<Case> {
                          .b = host_b_.data(),
                          .ldb = ld_.b,
                          .d = nullptr,
-                         .ldd = ld_.d},
+                         .ldd = ld_.d,
+                         .a_layout = a_layout},
                         reference_.data());
     upload(host_a_, &a_);
     upload(host_b_, &b_);
@@ -65,7 +70,8 @@ class CublasBaseline : public ::testing::TestWithParam<Case> {
              .b = b_.data(),
              .ldb = ld_.b,
              .d = d_.data(),
-             .ldd = ld_.d};
+             .ldd = ld_.d,
+             .a_layout = a_layout};
   }
 
   static std::size_t elems(std::int64_t rows, std::int64_t cols) {
@@ -195,7 +201,8 @@ TEST_P(CublasBaseline, CandidatesThatLeaveOutPartOfKAreFound) {
     return cublas->gemm(shortened, stream);
   };
   CandidateVerdicts verdicts;
-  const Status checked = check_candidates({GetParam().shape}, 4, launch, 1, kTimeoutSeconds, &verdicts);
+  const GemmProblem problem = {.shape = GetParam().shape, .a_layout = GetParam().a_layout};
+  const Status checked = check_candidates(problem, 4, launch, 1, kTimeoutSeconds, &verdicts);
   ASSERT_TRUE(checked.ok()) << checked.message();
   EXPECT_EQ(verdicts.sound, (std::vector<std::size_t>{0, 2, 3}));
   EXPECT_EQ(verdicts.wrong, std::vector<std::size_t>{1});
@@ -225,7 +232,8 @@ TEST_P(CublasBaseline, GemmExCanBeCapturedAndSampled) {
 INSTANTIATE_TEST_SUITE_P(Shapes, CublasBaseline,
                          ::testing::Values(Case{{1, 8, 8}, 0}, Case{{129, 257, 264}, 0},
                                            Case{{129, 257, 264}, 8}, Case{{64, 512, 128}, 0},
-                                           Case{{512, 64, 1024}, 16}));
+                                           Case{{512, 64, 1024}, 16},
+                                           Case{{129, 257, 264}, 8, Layout::ColumnMajor}));
 
 }  // namespace
 }  // namespace hopper_gemm

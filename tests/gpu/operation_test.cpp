@@ -131,17 +131,20 @@ TEST(Operations, OfCublasAreVerifiedInBatches) {
   std::unique_ptr<Cublas> cublas;
   ASSERT_TRUE(Cublas::create(&cublas).ok());
   for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32}) {
-    for (const Layout layout : {Layout::RowMajor, Layout::ColumnMajor}) {
-      const GemmProblem problem = {.shape = {264, 392, 520},
-                                   .input_type = type,
-                                   .output_type = type,
-                                   .b_layout = layout,
-                                   .batch_count = 3};
-      SCOPED_TRACE(operation_text(problem));
-      const VerifyReport report = verify(problem, "cuBLAS", [&](const GemmArgs& args, cudaStream_t stream) {
-        return cublas->gemm(args, stream);
-      });
-      EXPECT_TRUE(report.verified) << report.detail;
+    for (const Layout a_layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+      for (const Layout b_layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+        const GemmProblem problem = {.shape = {264, 392, 520},
+                                     .input_type = type,
+                                     .output_type = type,
+                                     .a_layout = a_layout,
+                                     .b_layout = b_layout,
+                                     .batch_count = 3};
+        SCOPED_TRACE(operation_text(problem));
+        const VerifyReport report = verify(problem, "cuBLAS", [&](const GemmArgs& args, cudaStream_t stream) {
+          return cublas->gemm(args, stream);
+        });
+        EXPECT_TRUE(report.verified) << report.detail;
+      }
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -152,31 +153,37 @@ TEST(Verify, ReportsALaunchThatFails) {
 TEST(Reference, DeviceMatchesHost) {
   HG_SKIP_WITHOUT_HOPPER();
   constexpr GemmShape kOdd = {70, 129, 45};
-  constexpr std::int64_t kPitch = 47;
+  constexpr std::int64_t kPitch = 73;  // room for a line in either layout
+  constexpr int kMostLines = std::max(kOdd.m, kOdd.k);
   DeviceBuffer<__nv_bfloat16> a;
   DeviceBuffer<__nv_bfloat16> b;
   DeviceBuffer<double> ref;
-  ASSERT_TRUE(a.allocate(kOdd.m * kPitch).ok());
+  ASSERT_TRUE(a.allocate(kMostLines * kPitch).ok());
   ASSERT_TRUE(b.allocate(kOdd.n * kPitch).ok());
   ASSERT_TRUE(ref.allocate(kOdd.m * kOdd.n).ok());
-  ASSERT_TRUE(fill_matrix(a.data(), DataType::BFloat16, kOdd.m, kOdd.k, kPitch, DataKind::Integers,
+  ASSERT_TRUE(fill_matrix(a.data(), DataType::BFloat16, kMostLines, kMostLines, kPitch, DataKind::Integers,
                           integer_density(kOdd.k), 1, nullptr)
                   .ok());
   ASSERT_TRUE(fill_matrix(b.data(), DataType::BFloat16, kOdd.n, kOdd.k, kPitch, DataKind::Integers,
                           integer_density(kOdd.k), 2, nullptr)
                   .ok());
-  const GemmArgs device_args = {kOdd, a.data(), kPitch, b.data(), kPitch, nullptr, 0};
-  ASSERT_TRUE(reference_gemm_device(device_args, ref.data(), nullptr).ok());
-
   std::vector<__nv_bfloat16> host_a(static_cast<std::size_t>(a.size()));
   std::vector<__nv_bfloat16> host_b(static_cast<std::size_t>(b.size()));
   std::vector<double> device_ref(static_cast<std::size_t>(ref.size()));
   std::vector<double> host_ref(device_ref.size());
   ASSERT_EQ(cudaMemcpy(host_a.data(), a.data(), a.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
   ASSERT_EQ(cudaMemcpy(host_b.data(), b.data(), b.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
-  ASSERT_EQ(cudaMemcpy(device_ref.data(), ref.data(), ref.size_bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
-  reference_gemm_host({kOdd, host_a.data(), kPitch, host_b.data(), kPitch, nullptr, 0}, host_ref.data());
-  EXPECT_EQ(device_ref, host_ref);
+  for (const Layout a_layout : {Layout::RowMajor, Layout::ColumnMajor}) {
+    GemmArgs args = {kOdd, a.data(), kPitch, b.data(), kPitch, nullptr, 0};
+    args.a_layout = a_layout;
+    ASSERT_TRUE(reference_gemm_device(args, ref.data(), nullptr).ok());
+    ASSERT_EQ(cudaMemcpy(device_ref.data(), ref.data(), ref.size_bytes(), cudaMemcpyDeviceToHost),
+              cudaSuccess);
+    args.a = host_a.data();
+    args.b = host_b.data();
+    reference_gemm_host(args, host_ref.data());
+    EXPECT_EQ(device_ref, host_ref);
+  }
 }
 
 // More elements than the grid has threads, so that a thread sees others after the NaN.

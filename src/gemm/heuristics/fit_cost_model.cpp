@@ -76,7 +76,7 @@ struct Time {
   double us;
 };
 
-/// A shape's last run with B in one of its layouts.
+/// A shape's last run with A and B each in one of its layouts.
 struct Shape {
   Problem problem;
   std::vector<Time> times;
@@ -84,7 +84,8 @@ struct Shape {
 
 std::string name_of(const Shape& shape) {
   const KernelArgs& args = shape.problem.args;
-  return fmt::format("{}x{}x{}{}", args.shape.m, args.shape.n, args.shape.k,
+  return fmt::format("{}x{}x{}{}{}", args.shape.m, args.shape.n, args.shape.k,
+                     args.a.major == OperandMajor::MN ? ", A col" : "",
                      args.b.major == OperandMajor::MN ? ", B row" : "");
 }
 
@@ -99,7 +100,7 @@ int active_clusters_of_h200(const GemmConfig& config) {
 }
 
 /// A bf16 product of rows without a gap.
-Problem problem_of(const GemmShape& shape, OperandMajor b_major) {
+Problem problem_of(const GemmShape& shape, OperandMajor a_major, OperandMajor b_major) {
   Problem problem{.args = {},
                   .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
                   .programmatic_dependent_launch = true,
@@ -107,7 +108,7 @@ Problem problem_of(const GemmShape& shape, OperandMajor b_major) {
   problem.args.input_type = DataType::BFloat16;
   problem.args.shape = shape;
   problem.args.batch_count = 1;
-  problem.args.a = {nullptr, OperandMajor::K, shape.k, 0};
+  problem.args.a = {nullptr, a_major, a_major == OperandMajor::K ? shape.k : shape.m, 0};
   problem.args.b = {nullptr, b_major, b_major == OperandMajor::K ? shape.k : shape.n, 0};
   problem.args.epilogue.ldd = shape.n;
   return problem;
@@ -141,8 +142,9 @@ bool has_whole_tiles(const GemmShape& shape) {
 std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
   std::map<std::string, GemmConfig> configs;
   for (const GemmConfig& config : all_configs()) configs[name_of(config)] = config;
-  // By shape and layout, and by date.
-  std::map<std::tuple<int, int, int, OperandMajor>, std::map<std::string, std::vector<Time>>> runs;
+  // By shape and layouts, and by date.
+  std::map<std::tuple<int, int, int, OperandMajor, OperandMajor>, std::map<std::string, std::vector<Time>>>
+      runs;
   for (const std::string& path : paths) {
     std::ifstream file(path);
     std::string line;
@@ -160,7 +162,10 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     const std::size_t time = column("time_median_us");
     const std::size_t config = column("config");
     const std::size_t date = column("date");
-    const std::size_t layout = column("b");
+    // A file of row-major A alone may have no column of A's layout.
+    const bool names_a = std::find(header.begin(), header.end(), "a") != header.end();
+    const std::size_t layout_a = names_a ? column("a") : 0;
+    const std::size_t layout_b = column("b");
     const std::size_t extents[] = {column("m"), column("n"), column("k")};
     for (int number = 2; std::getline(file, line); ++number) {
       const std::vector<std::string> fields = fields_of(line);
@@ -177,9 +182,11 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         const auto extent = [&](int of) { return std::stoi(fields[extents[of]]); };
         const GemmShape shape = {extent(0), extent(1), extent(2)};
         if (2e-9 * shape.m * shape.n * shape.k < least_gflop || (whole && !has_whole_tiles(shape))) continue;
-        const OperandMajor b_major = fields[layout] == "row" ? OperandMajor::MN : OperandMajor::K;
-        if (!can_compute(found->second.kernel, problem_of(shape, b_major))) continue;
-        runs[{shape.m, shape.n, shape.k, b_major}][fields[date]].push_back(
+        const OperandMajor a_major =
+            names_a && fields[layout_a] == "col" ? OperandMajor::MN : OperandMajor::K;
+        const OperandMajor b_major = fields[layout_b] == "row" ? OperandMajor::MN : OperandMajor::K;
+        if (!can_compute(found->second.kernel, problem_of(shape, a_major, b_major))) continue;
+        runs[{shape.m, shape.n, shape.k, a_major, b_major}][fields[date]].push_back(
             {found->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {
         throw std::runtime_error(fmt::format("{}:{}: an extent or the time is no number", path, number));
@@ -188,8 +195,8 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
   }
   std::vector<Shape> shapes;
   for (const auto& [key, of_shape] : runs) {
-    const auto& [m, n, k, b_major] = key;
-    shapes.push_back({problem_of({m, n, k}, b_major), of_shape.rbegin()->second});
+    const auto& [m, n, k, a_major, b_major] = key;
+    shapes.push_back({problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
   }
   if (shapes.empty())
     throw std::runtime_error("no row of version best with a configuration of wgmma, in burst mode");

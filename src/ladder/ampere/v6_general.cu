@@ -131,6 +131,10 @@ Status can_implement(const GemmArgs& args) {
   if (args.input_type == DataType::Float32) {
     return unsupported("the Ampere ladder multiplies bf16 or fp16, not fp32");
   }
+  if (args.a_layout != Layout::RowMajor) {
+    return unsupported(
+        "A is column-major, and the Ampere ladder takes it row-major, [M, K] with K contiguous");
+  }
   if (args.b_layout != Layout::ColumnMajor) {
     return unsupported(
         "B is row-major, and the Ampere ladder takes it column-major, [N, K] with K contiguous");

@@ -113,7 +113,7 @@ __device__ __forceinline__ void load_vector(const float* source, float* fragment
 #ifndef __CUDACC_RTC__
 /// What each version takes: any shape, leading dimensions and alignment.
 ///
-/// InvalidArgument: as check_gemm. Unsupported: types other than fp32 and B column-major; more tiles than a
+/// InvalidArgument: as check_gemm. Unsupported: types other than fp32, A or B column-major; more tiles than a
 /// launch takes; M, N or K which, rounded up to whole tiles, is 2^31 or more.
 inline Status check_simt_gemm(const GemmArgs& args, int block_m, int block_n, int block_k) {
   HG_RETURN_IF_ERROR(check_gemm(args));
@@ -121,6 +121,9 @@ inline Status check_simt_gemm(const GemmArgs& args, int block_m, int block_n, in
   if (args.input_type != DataType::Float32 || args.output_type != DataType::Float32) {
     return unsupported(std::string("the simt ladder multiplies fp32 to fp32, not ") +
                        to_string(args.input_type) + " to " + to_string(args.output_type));
+  }
+  if (args.a_layout != Layout::RowMajor) {
+    return unsupported("A is column-major, and the simt ladder takes it row-major, [M, K] with K contiguous");
   }
   if (args.b_layout != Layout::RowMajor) {
     return unsupported("B is column-major, and the simt ladder takes it row-major, [K, N] with N contiguous");
