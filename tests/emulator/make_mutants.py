@@ -598,8 +598,8 @@ MUTANTS = {
     "library_expects_whole_boxes": (LIBRARY, [
         (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * kLineBytes)",
          "producer_announce(state)")]),
-    "library_c_before_it_has_come": (LIBRARY, [(LOAD_C, '      watched_wait(bar_, phase_, "reader of C", 0);\n', "")]),
-    "library_c_of_the_phase_before": (LIBRARY, [(LOAD_C, "      phase_ ^= 1;\n", "")]),
+    "library_c_before_it_has_come": (LIBRARY, [(LOAD_C, '        watched_wait(bar(buffer), phases_ >> buffer & 1, "reader of C", buffer);\n', "")]),
+    "library_c_of_the_phase_before": (LIBRARY, [(LOAD_C, "        phases_ ^= 1U << buffer;\n", "")]),
     "library_c_over_a_buffer_in_use": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n    c.begin", "    c.begin")]),
     "library_c_to_the_buffer_of_this_subtile": (LIBRARY, [(COOPERATIVE, "begin_c(1, corner_of", "begin_c(0, corner_of")]),
     "library_bias_before_it_has_come": (LIBRARY, [(BIAS_QUEUE, BIAS_HAS_COME, "")]),

@@ -48,6 +48,7 @@ constexpr char kFilledTooEarly[] =
     "unfinished wgmma may still read| TMA copy has filled, and the thread has not waited for its mbarrier)";
 constexpr char kStoredTooEarly[] =
     "a thread writes shared memory at .* that a TMA store (may still read|has read, and no barrier)";
+constexpr char kLoadedOverStore[] = "TMA overwrites shared memory at .* that a TMA store may still read";
 constexpr char kWrittenOverCopy[] =
     "a thread writes shared memory at .* that a TMA copy "
     "(is still filling|has filled, and the thread has not waited for its mbarrier)";
@@ -321,7 +322,7 @@ const Mutant kLibraryMutants[] = {
     {"library_expects_whole_boxes", {"deadlock"}},
     {"library_c_before_it_has_come", {kCReadTooEarly}},
     {"library_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
-    {"library_c_over_a_buffer_in_use", {kStoredTooEarly}},
+    {"library_c_over_a_buffer_in_use", {kLoadedOverStore, kStoredTooEarly}},
     {"library_c_to_the_buffer_of_this_subtile", {kWrittenOverCopy, kStoredTooEarly}},
     {"library_bias_before_it_has_come", {kRace, kNeverWritten}},
     {"library_bias_of_the_tile_before", {kRace, "deadlock"}},

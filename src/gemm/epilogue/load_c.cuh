@@ -29,33 +29,26 @@ __device__ __forceinline__ int batch_of_c(const MatrixParams& matrices, Fragment
   return matrices.c_is_batched ? corner.batch : 0;
 }
 
-/// The barriers that C completes on, one for each consumer warp.
-template <int kWarps>
+/// The barriers that boxes of C complete on, one for each staging buffer of each consumer warp.
+template <int kWarps, int kBuffers>
 struct CBarriers {
-  cuda::std::uint64_t barriers[kWarps];
+  cuda::std::uint64_t barriers[kWarps][kBuffers];
 
   /// Threads: one; then a barrier of the CTA.
   __device__ __forceinline__ void init() {
-    for (cuda::std::uint64_t& barrier : barriers) ptx::mbarrier_init(ptx::smem_addr(&barrier), 1);
+    for (auto& of_warp : barriers) {
+      for (cuda::std::uint64_t& barrier : of_warp) ptx::mbarrier_init(ptx::smem_addr(&barrier), 1);
+    }
   }
 };
 
-/// How many staging buffers C of a subtile takes.
-__device__ __forceinline__ int boxes_of_c(const GemmEpilogue& operations) {
-  return operations.output_type == DataType::Float32 ? kStagingN / kStagingN32 : 1;
-}
-
-/// Asks TMA for C of a subtile of 16 rows by kStagingN columns. staging(box): a buffer, 1024-byte aligned, that nothing reads
-/// or writes any more. corner: where the subtile begins in C. Threads: one.
-template <typename Staging>
-__device__ __forceinline__ void begin_load_c(const Staging& staging, int boxes, const MatrixParams& matrices,
+/// Asks TMA for a box of C, of 16 rows by 128 bytes. staging: 1024-byte aligned; nothing reads or writes it any more. corner:
+/// where the box begins in C. Threads: one.
+__device__ __forceinline__ void begin_load_c(const unsigned char* staging, const MatrixParams& matrices,
                                              FragmentCorner corner, ptx::SmemAddr bar) {
-  ptx::mbarrier_arrive_expect_tx(bar, boxes * kStoreBufferBytes);
-  for (int box = 0; box < boxes; ++box) {
-    ptx::cp_async_bulk_tensor_g2s(
-        ptx::smem_addr(staging(box)), &matrices.tensor_map_c,
-        {corner.column + box * kStagingN32, corner.row, batch_of_c(matrices, corner)}, bar);
-  }
+  ptx::mbarrier_arrive_expect_tx(bar, kStoreBufferBytes);
+  ptx::cp_async_bulk_tensor_g2s(ptx::smem_addr(staging), &matrices.tensor_map_c,
+                                {corner.column, corner.row, batch_of_c(matrices, corner)}, bar);
 }
 
 /// Makes alpha · sum + beta · C, of a staged box of C of 16-bit elements. Threads: the whole warp, converged.
@@ -107,13 +100,13 @@ __device__ __forceinline__ void scale_and_add_staged_16_bits(float (&sums)[kStag
 /// Makes alpha · sum + beta · C of kStagingN columns of a warp's 16 rows, of a C of 16-bit elements that TMA can load. A warp
 /// uses its barrier an even number of times a tile, so that the phase follows from the subtile and takes no register.
 ///
-/// subtile: the warp's count of subtiles of the tile. staging: 1024-byte aligned, and free. corner: where the columns begin
-/// in C. Threads: the whole warp, converged.
+/// subtile: the warp's count of subtiles of the tile. has_begun: begin_load_c() has been called. staging: 1024-byte aligned,
+/// and free. corner: where the columns begin in C. Threads: the whole warp, converged.
 __device__ __forceinline__ void scale_and_add_c(float (&sums)[kStagingN / 2], const GemmEpilogue& operations,
                                                 const MatrixParams& matrices, FragmentCorner corner,
                                                 unsigned char* staging, ptx::SmemAddr bar, int subtile,
-                                                int lane) {
-  if (lane == 0) begin_load_c([&](int) { return staging; }, 1, matrices, corner, bar);
+                                                bool has_begun, int lane) {
+  if (lane == 0 && !has_begun) begin_load_c(staging, matrices, corner, bar);
   watched_wait(bar, static_cast<cuda::std::uint32_t>(subtile % 2), "reader of C", 0);
   __syncwarp();
   scale_and_add_staged_16_bits(sums, operations, ptx::smem_addr(staging), lane);
@@ -125,86 +118,118 @@ template <int kColumns, typename Bits>
 __device__ __forceinline__ void stage_c_by_elements(Bits* staging, const Bits* c,
                                                     cuda::std::int64_t leading_dimension, GemmShape shape,
                                                     int row, int column, int lane) {
-  constexpr int kAtATime = 8;
+  constexpr int kRowsAtATime = 4;
+  constexpr int kColumnsOfLane = kColumns / kWarpThreads;
+  const Bits* line = c + row * leading_dimension + column + lane;
 #pragma unroll 1
-  for (int first = lane; first < 16 * kColumns; first += kAtATime * kWarpThreads) {
-    Bits loaded[kAtATime] = {};
+  for (int first = 0; first < 16; first += kRowsAtATime) {
+    Bits loaded[kRowsAtATime][kColumnsOfLane] = {};
 #pragma unroll
-    for (int j = 0; j < kAtATime; ++j) {
-      const int i = first + j * kWarpThreads;
-      const int c_row = row + i / kColumns;
-      const int c_column = column + i % kColumns;
-      if (c_row < shape.m && c_column < shape.n) loaded[j] = c[c_row * leading_dimension + c_column];
+    for (int i = 0; i < kRowsAtATime; ++i, line += leading_dimension) {
+#pragma unroll
+      for (int j = 0; j < kColumnsOfLane; ++j) {
+        if (row + first + i < shape.m && column + lane + j * kWarpThreads < shape.n) {
+          loaded[i][j] = line[j * kWarpThreads];
+        }
+      }
     }
 #pragma unroll
-    for (int j = 0; j < kAtATime; ++j) {
-      const int i = first + j * kWarpThreads;
-      staging[swizzled_elem<kColumns, Bits>(i / kColumns, i % kColumns)] = loaded[j];
+    for (int i = 0; i < kRowsAtATime; ++i) {
+#pragma unroll
+      for (int j = 0; j < kColumnsOfLane; ++j) {
+        staging[swizzled_elem<kColumns, Bits>(first + i, lane + j * kWarpThreads)] = loaded[i][j];
+      }
     }
   }
 }
 
 /// A consumer warp's C, whatever its type and alignment, subtile after subtile. What TMA can load is asked for before it is
-/// needed, and is under way while the warp does something else.
+/// needed, and is under way while the warp does something else. Queue: the warp's staging buffers, of which a subtile's C
+/// takes those by which its D will leave.
+template <typename Queue>
 class CReader {
  public:
+  /// barriers: the warp's first, see CBarriers.
   __device__ __forceinline__ CReader(const EpilogueParams& params, const MatrixParams& matrices,
-                                     ptx::SmemAddr bar, int lane)
-      : params_(params), matrices_(matrices), bar_(bar), lane_(lane) {}
+                                     ptx::SmemAddr barriers)
+      : params_(params), matrices_(matrices), barriers_(barriers) {}
 
-  /// Asks for a subtile's C. staging(box): see begin_load_c(); nothing may touch the buffers until add(). Threads: the whole
-  /// warp, converged.
-  template <typename Staging>
-  __device__ __forceinline__ void begin(const Staging& staging, FragmentCorner corner) const {
-    if (matrices_.loads_c_by_tma && lane_ == 0) {
-      begin_load_c(staging, boxes_of_c(params_.operations), matrices_, corner, bar_);
+  /// How many buffers C of a subtile takes.
+  __device__ __forceinline__ int boxes() const {
+    return params_.operations.output_type == DataType::Float32 ? kStagingN / kStagingN32 : 1;
+  }
+
+  /// Asks for the C of a subtile, whose buffers come after `others` more. Nothing may touch them until add(). Threads: the
+  /// whole warp, converged.
+  __device__ __forceinline__ void begin(const Queue& queue, int others, FragmentCorner corner,
+                                        int lane) const {
+    if (!matrices_.loads_c_by_tma || lane != 0) return;
+#pragma unroll 1
+    for (int box = 0; box < boxes(); ++box) {
+      const int buffer = queue.next(others + box);
+      begin_load_c(queue.buffers[buffer], matrices_,
+                   {corner.batch, corner.row, corner.column + box * kStagingN32}, bar(buffer));
     }
   }
 
-  /// Makes alpha · sum + beta · C of the subtile that was asked for last, in the same buffers. Threads: the whole warp,
-  /// converged.
-  template <typename Staging>
-  __device__ __forceinline__ void add(float (&sums)[kStagingN / 2], const Staging& staging,
-                                      FragmentCorner corner) {
+  /// Brings C of the subtile that the next buffers belong to, if TMA cannot. It has more registers than add(), since the
+  /// subtile's sums have not been taken yet. Threads: the whole warp, converged.
+  __device__ __forceinline__ void stage(const Queue& queue, FragmentCorner corner, int lane) const {
+    if (matrices_.loads_c_by_tma) return;
+    if (params_.operations.output_type != DataType::Float32) {
+      stage_by_elements<kStagingN, cuda::std::uint16_t>(queue.buffers[queue.next(0)], corner, lane);
+      return;
+    }
+#pragma unroll 1
+    for (int box = 0; box < kStagingN / kStagingN32; ++box) {
+      stage_by_elements<kStagingN32, cuda::std::uint32_t>(
+          queue.buffers[queue.next(box)], {corner.batch, corner.row, corner.column + box * kStagingN32},
+          lane);
+    }
+  }
+
+  /// Makes alpha · sum + beta · C of that subtile, which has been staged. Threads: the whole warp, converged.
+  __device__ __forceinline__ void add(float (&sums)[kStagingN / 2], const Queue& queue, int lane) {
     const GemmEpilogue& operations = params_.operations;
     if (matrices_.loads_c_by_tma) {
-      watched_wait(bar_, phase_, "reader of C", 0);
-      phase_ ^= 1;
-    } else if (operations.output_type == DataType::Float32) {
-      for (int box = 0; box < kStagingN / kStagingN32; ++box) {
-        stage_by_elements<kStagingN32, cuda::std::uint32_t>(staging(box), corner, box * kStagingN32);
+#pragma unroll 1
+      for (int box = 0; box < boxes(); ++box) {
+        const int buffer = queue.next(box);
+        watched_wait(bar(buffer), phases_ >> buffer & 1, "reader of C", buffer);
+        phases_ ^= 1U << buffer;
       }
-    } else {
-      stage_by_elements<kStagingN, cuda::std::uint16_t>(staging(0), corner, 0);
     }
     __syncwarp();
     if (operations.output_type != DataType::Float32) {
-      scale_and_add_staged_16_bits(sums, operations, ptx::smem_addr(staging(0)), lane_);
+      scale_and_add_staged_16_bits(sums, operations, ptx::smem_addr(queue.buffers[queue.next(0)]), lane);
       return;
     }
 #pragma unroll
     for (int box = 0; box < kStagingN / kStagingN32; ++box) {
       scale_and_add_staged_fp32(reinterpret_cast<float(&)[kStagingN32 / 2]>(sums[box * kStagingN32 / 2]),
-                                staging(box), operations.alpha, operations.beta, lane_);
+                                queue.buffers[queue.next(box)], operations.alpha, operations.beta, lane);
     }
   }
 
  private:
   template <int kColumns, typename Bits>
   __device__ __forceinline__ void stage_by_elements(unsigned char* staging, FragmentCorner corner,
-                                                    int first_column) const {
+                                                    int lane) const {
     const GemmEpilogue& operations = params_.operations;
     stage_c_by_elements<kColumns>(
         reinterpret_cast<Bits*>(staging),
         static_cast<const Bits*>(operations.c) + batch_of_c(matrices_, corner) * operations.c_batch_stride,
-        operations.ldc, params_.shape, corner.row, corner.column + first_column, lane_);
+        operations.ldc, params_.shape, corner.row, corner.column, lane);
+  }
+
+  __device__ __forceinline__ ptx::SmemAddr bar(int buffer) const {
+    return barriers_ + static_cast<cuda::std::uint32_t>(buffer * int{sizeof(cuda::std::uint64_t)});
   }
 
   const EpilogueParams& params_;
   const MatrixParams& matrices_;
-  ptx::SmemAddr bar_;
-  cuda::std::uint32_t phase_ = 0;
-  int lane_;
+  ptx::SmemAddr barriers_;
+  cuda::std::uint32_t phases_ = 0;  // a bit for each buffer
 };
 
 /// Brings C under a part of D to L2, from where it comes soon enough when the epilogue asks for it. corner: of the part, of

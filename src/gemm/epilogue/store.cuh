@@ -48,21 +48,27 @@ template <int kColumns, typename Bits>
 __device__ __forceinline__ void store_by_elements(const Bits* staging, Bits* matrix,
                                                   cuda::std::int64_t leading_dimension, GemmShape shape,
                                                   int row, int column, int lane) {
-  constexpr int kAtATime = 4;
+  constexpr int kRowsAtATime = 2;
+  constexpr int kColumnsOfLane = kColumns / kWarpThreads;
+  Bits* line = matrix + row * leading_dimension + column + lane;
 #pragma unroll 1
-  for (int first = lane; first < 16 * kColumns; first += kAtATime * kWarpThreads) {
-    Bits loaded[kAtATime];
+  for (int first = 0; first < 16; first += kRowsAtATime) {
+    Bits loaded[kRowsAtATime][kColumnsOfLane];
 #pragma unroll
-    for (int j = 0; j < kAtATime; ++j) {
-      const int i = first + j * kWarpThreads;
-      loaded[j] = staging[swizzled_elem<kColumns, Bits>(i / kColumns, i % kColumns)];
+    for (int i = 0; i < kRowsAtATime; ++i) {
+#pragma unroll
+      for (int j = 0; j < kColumnsOfLane; ++j) {
+        loaded[i][j] = staging[swizzled_elem<kColumns, Bits>(first + i, lane + j * kWarpThreads)];
+      }
     }
 #pragma unroll
-    for (int j = 0; j < kAtATime; ++j) {
-      const int i = first + j * kWarpThreads;
-      const int d_row = row + i / kColumns;
-      const int d_column = column + i % kColumns;
-      if (d_row < shape.m && d_column < shape.n) matrix[d_row * leading_dimension + d_column] = loaded[j];
+    for (int i = 0; i < kRowsAtATime; ++i, line += leading_dimension) {
+#pragma unroll
+      for (int j = 0; j < kColumnsOfLane; ++j) {
+        if (row + first + i < shape.m && column + lane + j * kWarpThreads < shape.n) {
+          line[j * kWarpThreads] = loaded[i][j];
+        }
+      }
     }
   }
 }

@@ -135,7 +135,7 @@ struct Config {
   using Pipeline =
       hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
   using BiasQueue = library::BiasQueue<(BLOCK_M > BLOCK_N ? BLOCK_M : BLOCK_N), kNumConsumerWarps>;
-  using CBarriers = library::CBarriers<kNumConsumerWarps>;
+  using CBarriers = library::CBarriers<kNumConsumerWarps, kStoreBuffers>;
 };
 
 /// What the general epilogue has in shared memory.
@@ -284,36 +284,32 @@ __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsume
   }
 }
 
-/// A warp's staging buffers, which it takes alternately: D leaves through them by TMA, in groups of one buffer.
-class StagingQueue {
- public:
-  __device__ __forceinline__ StagingQueue(unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes],
-                                          int lane)
-      : buffers_(buffers), lane_(lane) {}
+/// A warp's staging buffers, which it takes one after the other: D leaves through them by TMA, in groups of one buffer.
+struct StagingQueue {
+  unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes];
+  int lane;
+  int number = 0;  ///< of the next buffer
 
   /// The next buffer, once TMA has read what was there. Threads: the whole warp.
   __device__ __forceinline__ unsigned char* acquire() {
-    if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();
+    if (lane == 0) ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();
     __syncwarp();
-    unsigned char* const buffer = next(0);
-    next_ ^= 1;
-    static_assert(kStoreBuffers == 2);
+    unsigned char* const buffer = buffers[number];
+    number = next(1);
     return buffer;
   }
 
-  /// What acquire() returns after so many other buffers.
-  __device__ __forceinline__ unsigned char* next(int others) const { return buffers_[next_ ^ others % 2]; }
+  /// The number of the buffer that acquire() returns after so many others.
+  __device__ __forceinline__ int next(int others) const {
+    const int sum = number + others;
+    return sum < kStoreBuffers ? sum : sum - kStoreBuffers;
+  }
 
   /// Waits until TMA has read all buffers. Threads: the whole warp.
   __device__ __forceinline__ void await_all() const {
-    if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<0>();
+    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();
     __syncwarp();
   }
-
- private:
-  unsigned char (&buffers_)[kStoreBuffers][kStoreBufferBytes];
-  int lane_;
-  int next_ = 0;
 };
 
 /// Rounds a fragment of kStagingN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
@@ -465,15 +461,21 @@ struct GeneralEpilogue {
   const MatrixParams& matrices;
   const TensorMap* tensor_map_d;
   StagingQueue& queue;
-  CReader& c;
+  CReader<StagingQueue>& c;
   int lane;
 
   __device__ __forceinline__ bool adds_c() const { return params.operations.beta != 0; }
 
-  /// Asks for C of a subtile, which comes to the buffers behind `others`, once all are free.
+  /// Whether C is asked for ahead: of a subtile that leaves in one part, which takes one buffer. Of fp32 or with an auxiliary
+  /// output it takes all of them.
+  __device__ __forceinline__ bool begins_ahead() const {
+    return parts_of_subtile<MatrixParams>(params.operations) == 1;
+  }
+
+  /// Asks for C of a subtile, whose buffers come after `others` more, once all are free.
   __device__ __forceinline__ void begin_c(int others, FragmentCorner corner) const {
     queue.await_all();
-    c.begin([&](int box) { return queue.next(others + box); }, corner);
+    c.begin(queue, others, corner, lane);
   }
 
   /// Brings C of the warp's part of a tile to L2. corner: of the part.
@@ -486,8 +488,8 @@ struct GeneralEpilogue {
     }
   }
 
-  /// Finishes and stores the part. C of its first subtile has been asked for, but where K is split. bias: of the tile. row:
-  /// where the part begins in the tile; corner: in D.
+  /// Finishes and stores the part. Where K is not split, C of its first subtile has been asked for. bias: of the tile. row: where the part
+  /// begins in the tile; corner: in D.
   __device__ __forceinline__ void store(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                         const SplitKPartials<Config>& partials, bool is_split,
                                         const float* bias, int row, FragmentCorner corner) const {
@@ -495,27 +497,26 @@ struct GeneralEpilogue {
     constexpr int kCount = Config::kConsumerBlocks * kAcross;
     static_assert(Config::BLOCK_N % kStagingN == 0,
                   "what is stored twice must not be added to a C that is D");
-    const bool is_one_part = parts_of_subtile<MatrixParams>(params.operations) == 1;
     const auto corner_of = [&](int subtile) { return corner_of_subtile<Config>(corner, subtile); };
 #pragma unroll 1
     for (int subtile = 0; subtile < kCount; ++subtile) {
       if (is_split && !partials.owns(subtile)) continue;
-      if (is_split && adds_c()) begin_c(0, corner_of(subtile));
+      // What follows from it would take registers all the time.
+      int lane_of_c = lane;
+      compute_where_used(lane_of_c);
+      if (adds_c() && (is_split || (subtile > 0 && !begins_ahead()))) begin_c(0, corner_of(subtile));
+      if (adds_c()) c.stage(queue, corner_of(subtile), lane_of_c);
       float sums[kStagingN / 2] = {};
       partials.add(sums, accum, subtile);
-      const bool has_next = !is_split && subtile + 1 < kCount;
       float alpha = params.operations.alpha;
       if (adds_c()) {
-        c.add(
-            sums, [&](int box) { return queue.next(box); }, corner_of(subtile));
+        c.add(sums, queue, lane_of_c);
         alpha = 1;
-        // The other buffer is free.
-        if (is_one_part && has_next) begin_c(1, corner_of(subtile + 1));
+        if (begins_ahead() && !is_split && subtile + 1 < kCount) begin_c(1, corner_of(subtile + 1));
       }
       finish_and_store(sums, params, alpha, bias, row + subtile / kAcross * kWgmmaM,
                        subtile % kAcross * kStagingN, corner_of(subtile), tensor_map_d, matrices, lane,
                        [&](int) { return queue.acquire(); });
-      if (adds_c() && !is_one_part && has_next) begin_c(0, corner_of(subtile + 1));
     }
   }
 };
@@ -676,7 +677,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
     const int warp = thread / kWarpThreads;
     const int lane = thread % kWarpThreads;
-    StagingQueue queue(smem.d[warp], lane);
+    StagingQueue queue = {.buffers = smem.d[warp], .lane = lane};
     const TileCoord only_tile = find_only_tile();
     const auto multiply_tile = [&](auto& accum) {
       if (params.is_fp16) {
@@ -717,7 +718,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
       }
     } else {
-      CReader c(params.epilogue, matrices, smem_addr(&smem.general.c_barriers.barriers[warp]), lane);
+      CReader<StagingQueue> c(params.epilogue, matrices, smem_addr(smem.general.c_barriers.barriers[warp]));
       const GeneralEpilogue<Config> epilogue = {params.epilogue, matrices, &tensor_map_d, queue, c, lane};
       typename Config::BiasQueue::State bias_state;
       // Not the index, which ptxas would have in the same register as other roles, and spill.

@@ -46,7 +46,7 @@ struct Config : MixedNConfig<kKernel> {
   using BiasQueue = library::BiasQueue<(Base::BLOCK_M > Base::WIDE_N ? Base::BLOCK_M : Base::WIDE_N),
                                        Base::kWarpgroupWarps>;
   static_assert(BiasQueue::kDepth == Base::kNumConsumers, "a consumer has a slot of its own");
-  using CBarriers = library::CBarriers<Base::kNumConsumerWarps>;
+  using CBarriers = library::CBarriers<Base::kNumConsumerWarps, kStoreBuffers>;
   static constexpr bool kAddsC = kKernel.epilogues == Epilogues::All;
   static_assert(!kAddsC || Base::WIDE_N % kStagingN == 0,
                 "what is stored twice must not be added to a C that is D");
@@ -106,6 +106,14 @@ struct Consumer {
                                                bool is_last, FragmentCorner tile,
                                                cuda::std::uint32_t bias_phase) const {
     using namespace ptx;
+    if constexpr (kEpilogueKind == EpilogueKind::General && Config::kAddsC) {
+      if (epilogue.operations.beta != 0 && lane() == 0) {
+        // The first subtile's C comes while the other consumer multiplies.
+        cp_async_bulk_wait_group_read<0>();
+        begin_load_c(staging(), matrices, {tile.batch, tile.row + warp() * Config::kStoreM, tile.column},
+                     smem_addr(smem.c_barriers.barriers[number * Config::kWarpgroupWarps + warp()]));
+      }
+    }
     // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
     if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
     multiply_stages<Operands, kBlockN>(
@@ -153,8 +161,8 @@ struct Consumer {
           if (epilogue.operations.beta != 0) {
             scale_and_add_c(reinterpret_cast<float(&)[kStagingN / 2]>(accum), epilogue.operations, matrices,
                             corner, acquire(0),
-                            smem_addr(&smem.c_barriers.barriers[number * Config::kWarpgroupWarps + own_warp]),
-                            subtile, own_lane);
+                            smem_addr(smem.c_barriers.barriers[number * Config::kWarpgroupWarps + own_warp]),
+                            subtile, subtile == 0, own_lane);
             alpha = 1;
           }
         }
