@@ -501,21 +501,21 @@ struct GeneralEpilogue {
 #pragma unroll 1
     for (int subtile = 0; subtile < kCount; ++subtile) {
       if (is_split && !partials.owns(subtile)) continue;
-      // What follows from it would take registers all the time.
-      int lane_of_c = lane;
-      compute_where_used(lane_of_c);
+      // Addresses that follow from it are computed where they are used: kept in registers, they make the loop slower.
+      int own_lane = lane;
+      compute_where_used(own_lane);
       if (adds_c() && (is_split || (subtile > 0 && !begins_ahead()))) begin_c(0, corner_of(subtile));
-      if (adds_c()) c.stage(queue, corner_of(subtile), lane_of_c);
+      if (adds_c()) c.stage(queue, corner_of(subtile), own_lane);
       float sums[kStagingN / 2] = {};
       partials.add(sums, accum, subtile);
       float alpha = params.operations.alpha;
       if (adds_c()) {
-        c.add(sums, queue, lane_of_c);
+        c.add(sums, queue, own_lane);
         alpha = 1;
         if (begins_ahead() && !is_split && subtile + 1 < kCount) begin_c(1, corner_of(subtile + 1));
       }
       finish_and_store(sums, params, alpha, bias, row + subtile / kAcross * kWgmmaM,
-                       subtile % kAcross * kStagingN, corner_of(subtile), tensor_map_d, matrices, lane,
+                       subtile % kAcross * kStagingN, corner_of(subtile), tensor_map_d, matrices, own_lane,
                        [&](int) { return queue.acquire(); });
     }
   }
