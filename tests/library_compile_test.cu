@@ -28,7 +28,7 @@ HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int sta
   template __global__ void gemm_kernel<Config<config, EpilogueKind::kind>>( \
       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
       const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
-      const __grid_constant__ ClusterPositions)
+      const __grid_constant__ MatricesOf<EpilogueKind::kind>, const __grid_constant__ ClusterPositions)
 
 HG_INSTANTIATE((kernel(2, 256, 4, 2)), AlphaOnly);
 HG_INSTANTIATE((kernel(2, 256, 4, 2)), General);

@@ -115,7 +115,7 @@ HG_HOST_DEVICE constexpr int num_threads(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::SmallM ? 128 + 32 : (kernel.consumers + 1) * 128;
 }
 
-/// Stages and store buffers. The barriers take less than 1 KiB beside them.
+/// Stages and store buffers. Barriers and the bias take less than 3 KiB beside them.
 HG_HOST_DEVICE constexpr int buffer_bytes(const KernelConfig& kernel) {
   return kernel.stages * stage_bytes(kernel) + kernel.consumers * 4 * kStoreBuffers * kStoreBufferBytes;
 }

@@ -3,7 +3,7 @@
 //
 // The subtiles are a loop, not unrolled code, which would not fit into the instruction cache: 4096x4096x4096 with a bias and
 // GELU by tiles of 256x192 took 200.3 us unrolled, 178.9 us by a loop (H100). Registers have no index, so that each subtile
-// is first copied to the same ones, bring_to_front().
+// is first copied to the same ones, bring_to_front(). The cooperative kernel of one tile N copies it to others, take_subtile().
 
 #pragma once
 
@@ -90,9 +90,11 @@ __device__ __forceinline__ void finish_and_store(float* sums, const EpiloguePara
   }
   if (operations.is_gated) {
     apply_gate(values, operations);
-    const GemmShape shape = {params.shape.m, params.shape.n / 2, params.shape.k};
     store_columns(reinterpret_cast<float(&)[kStagingN / 4]>(values),
-                  {d_of(operations), tensor_map_d, shape, params.d_tma_columns},
+                  {d_of(operations),
+                   tensor_map_d,
+                   {params.shape.m, params.shape.n / 2, params.shape.k},
+                   params.d_tma_columns},
                   {corner.batch, corner.row, gated_column(corner.column)}, lane, first_part, acquire);
   } else {
     activate(values, operations);

@@ -10,8 +10,8 @@ namespace hopper_gemm::library {
 struct EpilogueParams {
   GemmEpilogue operations;
   GemmShape shape;  ///< of the product
-  /// The last column of D, plus one, that a box which TMA stores may reach: any where rows are whole 16-byte chunks, the last
-  /// one of D where they are not, and 0 where TMA cannot store D at all.
+  /// How many columns a box that TMA stores may reach into D: any number where rows are whole 16-byte chunks, all of D's where
+  /// they are not, and 0 where TMA cannot address D.
   int d_tma_columns;
 };
 
@@ -21,7 +21,7 @@ struct MatrixParams {
   TensorMap tensor_map_c;    ///< where beta is not 0, and TMA can load C
   TensorMap tensor_map_aux;  ///< where there is an auxiliary output, and TMA can store it
   bool c_is_batched;         ///< or all batches share one
-  bool loads_c_by_tma;
+  bool loads_c_by_tma;  ///< or warps load it element by element; the pingpong kernel's C always comes by TMA
   int aux_tma_columns;  ///< see EpilogueParams::d_tma_columns
 };
 

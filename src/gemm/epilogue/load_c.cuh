@@ -86,7 +86,7 @@ __device__ __forceinline__ void scale_and_add_staged_fp32(float (&sums)[kCount],
   }
 }
 
-/// The same of the 16-bit type that there is.
+/// The same of a box of the output's type, which has 16 bits.
 __device__ __forceinline__ void scale_and_add_staged_16_bits(float (&sums)[kStagingN / 2],
                                                              const GemmEpilogue& operations,
                                                              ptx::SmemAddr staging, int lane) {

@@ -18,6 +18,7 @@ constexpr Instance instance_of() {
   } else {
     using General = Config<kKernel, EpilogueKind::General>;
     static_assert(sizeof(SharedStorage<General>) >= sizeof(SharedStorage<AlphaOnly>));
+    static_assert(sizeof(SharedStorage<General>) <= 227 * 1024, "all that a CTA can have");
     return {kKernel, gemm_kernel<AlphaOnly>, gemm_kernel<General>, sizeof(SharedStorage<General>)};
   }
 }

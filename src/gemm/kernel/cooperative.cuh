@@ -255,7 +255,18 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   }
 }
 
-/// The loop for the launch's layouts. Threads: a consumer warpgroup, of which `thread` counts from the first.
+/// A consumer warpgroup's product, see multiply_stages(). Threads: the warpgroup, of which `thread` counts from the first.
+template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
+__device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+                                         SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
+                                         int num_k_blocks, int consumer, int thread) {
+  multiply_stages<Operands<T, kMajorA, kMajorB>, Config::BLOCK_N>(
+      accum, smem.pipeline, state, num_k_blocks,
+      ptx::smem_addr(smem.a[0] + consumer * Config::kConsumerBlocks * kWgmmaM * kLineBytes),
+      Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
+}
+
+/// The loop for the launch's layouts. Threads: as of multiply().
 template <typename Config, typename T>
 __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                                  SharedStorage<Config>& smem,
@@ -265,21 +276,15 @@ __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsume
   using ptx::Major;
   const bool a_is_k_major = Config::a_major(params) == OperandMajor::K;
   const bool b_is_k_major = Config::b_major(params) == OperandMajor::K;
-  const auto multiply = [&]<Major kMajorA, Major kMajorB>(Operands<T, kMajorA, kMajorB>) {
-    multiply_stages<Operands<T, kMajorA, kMajorB>, Config::BLOCK_N>(
-        accum, smem.pipeline, state, num_k_blocks,
-        ptx::smem_addr(smem.a[0] + consumer * Config::kConsumerBlocks * kWgmmaM * kLineBytes),
-        Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
-  };
   if (a_is_k_major && b_is_k_major) {
-    multiply(Operands<T, Major::K, Major::K>{});
+    multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
   } else if constexpr (!Config::kIsKMajor) {
     if (a_is_k_major) {
-      multiply(Operands<T, Major::K, Major::MN>{});
+      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
     } else if (b_is_k_major) {
-      multiply(Operands<T, Major::MN, Major::K>{});
+      multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
     } else {
-      multiply(Operands<T, Major::MN, Major::MN>{});
+      multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
     }
   }
 }
@@ -377,7 +382,8 @@ __device__ __forceinline__ void take_subtile(
 
 /// What the CTAs of a cluster computed of one tile, each over its part of K. The tile's subtiles are dealt to all of them;
 /// each warp sends the others' to the same warp of their CTAs, where the sums of a lane belong to the same elements. A CTA
-/// adds in the order of K, so that the sum does not depend on who came first. Threads: all consumers of all CTAs.
+/// adds in the order of K, so that the sum does not depend on who came first. Where K is not split, these are the CTA's own
+/// sums alone.
 template <typename Config>
 class SplitKPartials {
  public:
@@ -390,7 +396,7 @@ class SplitKPartials {
         row_blocks_(rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows)),
         thread_(thread) {}
 
-  /// Sends what others add up. accum: whose wgmmas are complete.
+  /// Sends what others add up. accum: whose wgmmas are complete. Threads: all consumers of all CTAs.
   __device__ __forceinline__ void send(
       const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2]) const {
     smem_.exchange.begin(split_, rank_, thread_ % kWarpgroupThreads, thread_ == 0,
@@ -410,7 +416,7 @@ class SplitKPartials {
     return row_block_of(subtile) < row_blocks_ && owner_of(number_of(subtile), split_) == rank_;
   }
 
-  /// Adds up such a subtile.
+  /// Adds up such a subtile. sums: 0. Threads: the whole warp, converged.
   __device__ __forceinline__ void add(float (&sums)[kStagingN / 2],
                                       const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                       int subtile) const {
@@ -466,13 +472,14 @@ struct GeneralEpilogue {
 
   __device__ __forceinline__ bool adds_c() const { return params.operations.beta != 0; }
 
-  /// Whether C is asked for ahead: of a subtile that leaves in one part, which takes one buffer. Of fp32 or with an auxiliary
-  /// output it takes all of them.
+  /// Whether C of the next subtile is asked for while one is finished. Of fp32, or with an auxiliary output, a subtile takes
+  /// all buffers.
   __device__ __forceinline__ bool begins_ahead() const {
     return parts_of_subtile<MatrixParams>(params.operations) == 1;
   }
 
-  /// Asks for C of a subtile, whose buffers come after `others` more, once all are free.
+  /// Waits until all buffers are free, and asks for C of a subtile, whose buffers come after `others` more. C that TMA cannot
+  /// load is brought by CReader::stage().
   __device__ __forceinline__ void begin_c(int others, FragmentCorner corner) const {
     queue.await_all();
     c.begin(queue, others, corner, lane);
@@ -679,7 +686,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const int lane = thread % kWarpThreads;
     StagingQueue queue = {.buffers = smem.d[warp], .lane = lane};
     const TileCoord only_tile = find_only_tile();
-    const auto multiply_tile = [&](auto& accum) {
+    const auto multiply_tile = [&](float(&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2]) {
       if (params.is_fp16) {
         multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
                                          thread % kWarpgroupThreads);

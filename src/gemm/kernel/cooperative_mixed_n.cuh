@@ -185,7 +185,7 @@ struct Consumer {
   }
 
   /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be
-  /// overtaken by what the warps have written there: TMA has read that.
+  /// overtaken by what the warps have written there: TMA has read that, or store_staging() has fenced it.
   __device__ __forceinline__ void release_stored(Pending pending) const {
     if (pending.block_n == 0) return;
     if (lane() == 0) ptx::cp_async_bulk_wait_group_read<0>();

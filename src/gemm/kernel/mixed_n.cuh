@@ -119,7 +119,7 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
     smem.pipeline.producer_wait_uniform(state);
     if (is_leader) {
       const SmemAddr bar = smem.pipeline.producer_announce(state, (Config::BLOCK_M + block_n) * kLineBytes);
-      const int k = k_block * kBlockK;
+      [[maybe_unused]] const int k = k_block * kBlockK;  // NVRTC 12.3 misses its uses in braces
       if constexpr (Operands::kMajorA == Major::K) {
         cp_async_bulk_tensor_g2s_multicast(smem_addr(smem.a[state.stage] + own_row * kLineBytes),
                                            &tensor_map_a, {k, corner.row + own_row, batch_a}, bar,

@@ -50,6 +50,7 @@ struct Config : MixedNConfig<kKernel> {
   static constexpr bool kAddsC = kKernel.epilogues == Epilogues::All;
   static_assert(!kAddsC || Base::WIDE_N % kStagingN == 0,
                 "what is stored twice must not be added to a C that is D");
+  static_assert(!kAddsC || kConsumerBlocks % 2 == 0, "C's phase follows from the number of the subtile");
 };
 
 template <typename Config>
