@@ -442,7 +442,7 @@ class SplitKPartials {
     return (warp / 4 * Config::kConsumerBlocks + subtile / Config::kSubtilesAcross) * 4 + warp % 4;
   }
 
-  /// Of all of the tile. Turned by a row block for each group of columns, so that those of a CTA are different warps'.
+  /// Its number among all of the tile, turned by a row block for each group of columns: a CTA's are different warps' then.
   __device__ __forceinline__ int number_of(int subtile) const {
     const int column = subtile % Config::kSubtilesAcross;
     return column * row_blocks_ + (row_block_of(subtile) + column) % row_blocks_;
@@ -472,8 +472,8 @@ struct GeneralEpilogue {
 
   __device__ __forceinline__ bool adds_c() const { return params.operations.beta != 0; }
 
-  /// Whether C of the next subtile is asked for while one is finished. Of fp32, or with an auxiliary output, a subtile takes
-  /// all buffers.
+  /// Whether C of the next subtile is asked for while one is finished. With fp32 or an auxiliary output a subtile takes all
+  /// buffers.
   __device__ __forceinline__ bool begins_ahead() const {
     return parts_of_subtile<MatrixParams>(params.operations) == 1;
   }

@@ -12,7 +12,7 @@ namespace hopper_gemm::library {
 
 inline constexpr int kWgmmaM = 64;
 inline constexpr int kWgmmaK = 16;
-/// Of the elements that wgmma multiplies here.
+/// The size of the elements that wgmma multiplies here.
 inline constexpr int kElemBytes = 2;
 /// A K block's share of a line: one swizzle atom.
 inline constexpr int kLineBytes = kBlockK * kElemBytes;
@@ -33,7 +33,7 @@ struct Operands {
   static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K
   static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
 
-  /// Of lines of a stage that begin at an address, whole atoms of them.
+  /// The descriptor of lines of a stage that begin at an address, whole atoms of them.
   static __device__ __forceinline__ cuda::std::uint64_t make_desc(ptx::Major major, ptx::SmemAddr lines) {
     constexpr int kAtomBytes = kBlockK * kLineBytes;
     return major == ptx::Major::K ? make_k_major_b128_desc(lines.value)
