@@ -117,18 +117,19 @@ class Launcher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(
         encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel.cluster_m, &map_b_));
     constexpr int kBoxRows = 16;  // of a warp
-    const GemmEpilogue& epilogue = args.epilogue;
+    if (params_.workspace_split_k > 1) {
+      // C and aux are for the kernel that adds up the partials.
+      KernelArgs partials = args;
+      partials.epilogue = partials_epilogue(args.shape);
+      partials.shape.n = static_cast<int>(partials.epilogue.ldd);
+      partials.batch_count = params_.batch_count;
+      return encode_output(partials, kBoxRows, &map_d_);
+    }
     if (loads_c_by_tma()) HG_RETURN_IF_ERROR(encode_c(args, kBoxRows, &matrices_.tensor_map_c));
-    if (stores_aux_by_tma(epilogue)) {
+    if (stores_aux_by_tma(args.epilogue)) {
       HG_RETURN_IF_ERROR(encode_aux(args, kBoxRows, &matrices_.tensor_map_aux));
     }
-    if (!stores_d_by_tma()) return {};
-    if (params_.workspace_split_k == 1) return encode_output(args, kBoxRows, &map_d_);
-    KernelArgs partials = args;
-    partials.epilogue = partials_epilogue(args.shape);
-    partials.shape.n = static_cast<int>(partials.epilogue.ldd);
-    partials.batch_count = params_.batch_count;
-    return encode_output(partials, kBoxRows, &map_d_);
+    return stores_d_by_tma() ? encode_output(args, kBoxRows, &map_d_) : Status();
   }
 
   Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
