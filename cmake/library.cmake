@@ -32,19 +32,19 @@ add_library(hopper_gemm_library_choice OBJECT
   src/gemm/config_name.cpp src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp)
 target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
 
-# These kernels.
+# These kernels. Pairs are compiled together. What takes longest is last, because Ninja starts there.
 add_library(hopper_gemm_library_wgmma OBJECT
-  src/gemm/epilogue/reduce_partials.cu
-  src/gemm/host/pingpong.cu
-  src/gemm/host/small_m.cu
-  src/gemm/host/cooperative.cu
   src/gemm/instances/cooperative_large.cu
+  src/gemm/host/small_m.cu
+  src/gemm/host/pingpong.cu
   src/gemm/instances/cooperative_alpha_only.cu
   src/gemm/instances/cooperative_small.cu
+  src/gemm/host/cooperative.cu
+  src/gemm/epilogue/reduce_partials.cu
+  src/gemm/host/cooperative_mixed_n.cu
   src/gemm/heuristics/tuned.cpp
   src/gemm/host/operand_maps.cpp
-  src/gemm/host/wgmma_backend.cpp
-  src/gemm/host/cooperative_mixed_n.cu)
+  src/gemm/host/wgmma_backend.cpp)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)
 hg_guard_ptxas(hopper_gemm_library_wgmma)
 hg_watch_waits(hopper_gemm_library_wgmma)

@@ -88,8 +88,8 @@ __device__ __forceinline__ void finish_and_store(float* sums, const EpiloguePara
                     corner, lane, 0, acquire);
     }
   }
+  activate_and_gate(values, operations);
   if (operations.is_gated) {
-    apply_gate(values, operations);
     store_columns(reinterpret_cast<float(&)[kStagingN / 4]>(values),
                   {d_of(operations),
                    tensor_map_d,
@@ -97,7 +97,6 @@ __device__ __forceinline__ void finish_and_store(float* sums, const EpiloguePara
                    params.d_tma_columns},
                   {corner.batch, corner.row, gated_column(corner.column)}, lane, first_part, acquire);
   } else {
-    activate(values, operations);
     store_columns(values, {d_of(operations), tensor_map_d, params.shape, params.d_tma_columns}, corner, lane,
                   first_part, acquire);
   }

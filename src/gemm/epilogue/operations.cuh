@@ -38,27 +38,29 @@ __device__ __forceinline__ void scale_and_add_bias(float (&sums)[kCount], const 
   }
 }
 
-/// Applies the activation.
+/// Applies the activation. Of what is gated, groups of 8 columns alternate, the gate's first: they become
+/// activation(gate) · up, half as many values, the first ones.
 template <int kCount>
-__device__ __forceinline__ void activate(float (&values)[kCount], const GemmEpilogue& operations) {
-  if (operations.output_type == DataType::Float32) {
-    activate(values, operations.activation);
-  } else {
-    activate_for_16_bits(values, operations.activation);
-  }
-}
-
-/// Makes activation(gate) · up of values whose groups of 8 columns alternate, the gate's first. Half as many values are
-/// left, the first ones.
-template <int kCount>
-__device__ __forceinline__ void apply_gate(float (&values)[kCount], const GemmEpilogue& operations) {
-  float up[kCount / 2];
-  take_groups(up, values, 1);
-  auto& gate = reinterpret_cast<float(&)[kCount / 2]>(values);
-  take_groups(gate, values, 0);
-  activate(gate, operations);
+__device__ __forceinline__ void activate_and_gate(float (&values)[kCount], const GemmEpilogue& operations) {
+  const bool is_gated = operations.is_gated;
+  auto& gates = reinterpret_cast<float(&)[kCount / 2]>(values);
+  if (is_gated) {
+    float ups[kCount / 2];
+    take_groups(ups, values, 1);
+    take_groups(gates, values, 0);
 #pragma unroll
-  for (int i = 0; i < kCount / 2; ++i) gate[i] *= up[i];
+    for (int i = 0; i < kCount / 2; ++i) values[kCount / 2 + i] = ups[i];
+  }
+  // The gates are the first half, so that they take no code of their own: a kernel has several copies of it.
+  if (operations.output_type == DataType::Float32) {
+    activate(values, operations.activation, is_gated);
+  } else {
+    activate_for_16_bits(values, operations.activation, is_gated);
+  }
+  if (is_gated) {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) gates[i] *= values[kCount / 2 + i];
+  }
 }
 
 }  // namespace hopper_gemm::library

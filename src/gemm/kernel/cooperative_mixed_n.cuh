@@ -212,7 +212,8 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   Config::Pipeline& pipeline = self.smem.pipeline;
   Config::Pipeline::State ends[kEnds];
 
-  if constexpr (!kStoresUnderFirstBlocks) self.store_pending(accum[1], pending);
+  if constexpr (!kStoresUnderFirstBlocks && kEpilogueKind == EpilogueKind::AlphaOnly)
+    self.store_pending(accum[1], pending);
   wgmma_fence_operand(upper);
 #pragma unroll
   for (int i = 0; i < kEnds; ++i) {
@@ -383,7 +384,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         .thread = thread % kWarpgroupThreads};
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     Pending pending;
-    for (cuda::std::uint32_t index = first_index; index < tiles.count(); index += num_clusters) {
+    for (cuda::std::uint32_t index = first_index;; index += num_clusters) {
+      // Narrow tiles, which come last, and the end share the general epilogue's code. What is alpha only has little, and
+      // would be serialised (C7511).
+      if (kEpilogueKind != EpilogueKind::AlphaOnly && index >= tiles.wide.num_tiles())
+        self.store_pending(accum[1], pending);
+      if (index >= tiles.count()) break;
       const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, self.lane());
       const typename Config::BiasQueue::State bias_state = {queue_state.stage, queue_state.phase};
       queue_state.advance();
@@ -395,7 +401,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         compute_tile<Config::NARROW_N>(self, accum, state, pending, corner, bias_state);
       }
     }
-    self.store_pending(accum[1], pending);
+    if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) self.store_pending(accum[1], pending);
     // The producers wait for this stage, too, and shared memory must outlive the copies that read it.
     self.release_stored(pending);
   }
