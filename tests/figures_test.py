@@ -2,7 +2,7 @@
 relation to that of the version before. Which file it may come from depends on what the section is about.
 
 A figure that no such file holds is found; one that stands for something else in them is not. Generated tables have
-checks of their own (tools/generate_readme_table.py, tools/profile.py) and are left out here. What is somebody else's
+checks of their own (tools/generate_results.py, tools/profile.py) and are left out here. What is somebody else's
 figure stands in CITED, where the text says whose it is.
 """
 
@@ -199,10 +199,32 @@ class FiguresTest(unittest.TestCase):
                 figures.add_row(row)
         return figures
 
-    def test_readme(self):
-        text = prose((ROOT / "README.md").read_text(encoding="utf-8"))
+    @staticmethod
+    def means_of_library():
+        """Of library.csv, by mode: the mean of the shapes for which cuBLAS has a fast kernel, and the least."""
+        for mode in ("burst", "sustained"):
+            percents = [float(row["percent_of_cublas"]) for row in read_rows(RECORDS / "library.csv")
+                        if (row["version"], row["mode"]) == ("best", mode)]
+            common = [percent for percent in percents if percent < 200]
+            yield from (statistics.geometric_mean(common), min(common))
+
+    def of_front_pages(self):
         figures = self.of_ladder(profile.HOPPER)
-        self.assertEqual(unknown_figures(text.partition("## Limits")[0], figures, CITED), [])
+        for mean in self.means_of_library():
+            figures.add("%", mean)
+        for row in self.records.rows["simt"]:
+            figures.add_row(row)
+        return figures
+
+    def test_front_pages(self):
+        for name in ("README.md", "docs/results.md", "docs/usage.md", "docs/matmul.md", "docs/hacking.md"):
+            with self.subTest(name):
+                text = prose((ROOT / name).read_text(encoding="utf-8"))
+                self.assertEqual(unknown_figures(text, self.of_front_pages(), CITED), [])
+
+    def test_readme_is_short(self):
+        """A reader decides on the first page whether to go on."""
+        self.assertLessEqual(len((ROOT / "README.md").read_text(encoding="utf-8").split()), 1500)
 
     def test_page_of_the_library(self):
         text = prose((ROOT / "docs" / "library.md").read_text(encoding="utf-8"))

@@ -21,6 +21,7 @@ sys.path.insert(0, str(TOOLS))
 import chart_style  # noqa: E402
 import ladder_results  # noqa: E402
 import plot_ladder  # noqa: E402
+import plot_library  # noqa: E402
 import plot_measurements  # noqa: E402
 import plot_shared_memory  # noqa: E402
 import plot_tile_orders  # noqa: E402
@@ -248,6 +249,40 @@ class SquaresTest(PictureTest):
                 self.read(rows)
 
 
+def suite_row(percent, shape="8x16x32", **changes):
+    return row("best", "library", "50.0", percent, **dict(zip("mnk", shape.split("x"))), **{
+        "b": "col", "out": "bf16", "bias": "none", "activation": "none", "gated": "false", "beta": "0.0", "batch": "1",
+        **changes})
+
+
+class LibraryTest(PictureTest):
+    def read(self, epilogues=(), gated=(), batches=()):
+        self.write_csv([suite_row("110.0"), *epilogues], "epilogues.csv")
+        self.write_csv([suite_row("101.0", activation="silu", gated="true"), *gated], "gated.csv")
+        self.write_csv([suite_row("90.0", batch="4"), *batches], "batches.csv")
+        return plot_library.read(self.folder)
+
+    def test_a_line_for_each_epilogue(self):
+        chart = self.read([suite_row("90.0", "64x16x32"), suite_row("105.0", bias="column"),
+                           suite_row("80.0", mode="sustained"), suite_row("99.0", activation="relu"),
+                           {**suite_row("100.0"), "version": "0"}],
+                          [suite_row("120.0")], [suite_row("95.0", batch="8")])
+        self.assertEqual([(line.label, line.percents) for line in chart.lines],
+                         [("A·B", (110.0, 90.0)), ("+ bias", (105.0,)), ("SwiGLU", (101.0,)), ("batches", (90.0, 95.0))])
+        self.assertAlmostEqual(chart.lines[0].mean(), 9900 ** 0.5)
+
+    def test_what_is_refused(self):
+        for rows, why in (([suite_row("90.0", "64x16x32", verified="no")], "is not verified"),
+                          ([suite_row("90.0", "64x16x32", commit="4567abcdef")], "more than one run"),
+                          ([suite_row("90.0")], "8x16x32 twice"), ([suite_row("0", "64x16x32")], "percent_of_cublas is 0")):
+            with self.subTest(why), self.assertRaisesRegex(ResultsError, why):
+                self.read(rows)
+        with self.assertRaisesRegex(ResultsError, "more than one commit"):
+            self.read()
+            self.write_csv([suite_row("90.0", commit="4567abcdef")], "batches.csv")
+            plot_library.read(self.folder)
+
+
 class RooflineTest(PictureTest):
     # ncu's figures are the same for all but the bytes read from DRAM, in GB.
     def write_hopper(self, number, dram_read, **changes):
@@ -420,7 +455,7 @@ class ProgramTest(PictureTest):
         self.expect_refused(["squares"], "squares.csv")
         self.expect_refused(["swizzle"], "diagrams.json")
         self.expect_refused(["volta"], "no picture 'volta'",
-                            "hopper, ampere, simt, squares, roofline, other_rooflines, energy, tile_orders")
+                            "hopper, ampere, simt, squares, roofline, other_rooflines, energy, library_epilogues, tile_orders")
         self.write_csv([line for line in ladder_rows() if line["mode"] == "burst"], "ladder.csv")
         self.expect_refused(["energy"], "no sustained rows")
 
@@ -481,7 +516,7 @@ class ProgramTest(PictureTest):
                 (self.folder / path.name).symlink_to(path)
         drawn = self.run_and_read()
         self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "other_rooflines", "energy",
-                                       "tile_orders", "swizzle", "smem_descriptor"])
+                                       "library_epilogues", "tile_orders", "swizzle", "smem_descriptor"])
         for name, text in drawn.items():
             with self.subTest(name):
                 self.expect_dark_colors(text)

@@ -198,3 +198,29 @@ def read_library_results(path):
     if not by_shape:
         raise ResultsError(f"{path} has no measured rows of {BEST}")
     return by_shape
+
+
+# What a row of a suite asks of the epilogue, as `matmul` writes it.
+EPILOGUE_COLUMNS = ("out", "bias", "activation", "gated", "beta")
+
+
+def read_suite(path):
+    """The speeds of the library in percent of cuBLAS, in bursts: {what the epilogue does: {(batches, shape): percent}}
+    in the file's order, and the first row."""
+    percents = {}
+    first = None
+    with reading(path):
+        for row in read_rows(path):
+            check_row(path, row)
+            if row["version"] != BEST or row["mode"] != "burst":
+                continue
+            first = first or row
+            check_run(path, row, first, (*RUN_COLUMNS, "type", "b"))
+            key = (row["batch"], "x".join(row[extent] for extent in "mnk"))
+            of_epilogue = percents.setdefault(tuple(row[column] for column in EPILOGUE_COLUMNS), {})
+            if key in of_epilogue:
+                raise ResultsError(f"{path} has {key[1]} twice with the same epilogue")
+            of_epilogue[key] = positive(row, "percent_of_cublas")
+    if not percents:
+        raise NotMeasuredError(f"{path} has no measured rows of {BEST}")
+    return percents, first

@@ -4,7 +4,8 @@
     tools/plot.py [--check] [--profiles profiles/h200] [--images docs/images] [PICTURE...]
 
 Charts of measurements are from the CSV files of one GPU and stand beside them: hopper, ampere and simt, the speed of
-each version of a ladder; squares, speed over size; roofline and other_rooflines; energy. Diagrams of how things work
+each version of a ladder; squares, speed over size; roofline and other_rooflines; energy; library_epilogues, the
+library's speed with fused epilogues in percent of cuBLAS's. Diagrams of how things work
 are from diagrams.json, which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
 smem_descriptor.
 
@@ -21,6 +22,7 @@ import sys
 import chart_style
 import ladder_results
 import plot_ladder
+import plot_library
 import plot_measurements
 import plot_shared_memory
 import plot_tile_orders
@@ -31,7 +33,7 @@ DEFAULT_IMAGES = ladder_results.ROOT / "docs/images"
 # By the kind of folder that each picture's data is in and the picture goes to: a function that reads what is drawn from
 # the folder, and one that draws it.
 PICTURES = {
-    "profiles": {**plot_ladder.PICTURES, **plot_measurements.PICTURES},
+    "profiles": {**plot_ladder.PICTURES, **plot_measurements.PICTURES, **plot_library.PICTURES},
     "images": {**plot_tile_orders.PICTURES, **plot_shared_memory.PICTURES},
 }
 

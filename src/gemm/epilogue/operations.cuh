@@ -38,8 +38,8 @@ __device__ __forceinline__ void scale_and_add_bias(float (&sums)[kCount], const 
   }
 }
 
-/// Applies the activation. Of what is gated, groups of 8 columns alternate, the gate's first: they become
-/// activation(gate) · up, half as many values, the first ones.
+/// Applies the activation. A gated output has groups of 8 columns that alternate between gate and up. They become
+/// activation(gate) · up, which takes the first half of the values.
 template <int kCount>
 __device__ __forceinline__ void activate_and_gate(float (&values)[kCount], const GemmEpilogue& operations) {
   const bool is_gated = operations.is_gated;

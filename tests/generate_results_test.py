@@ -1,4 +1,4 @@
-"""Tests of tools/generate_readme_table.py, run as a program on CSV files like those that matmul writes."""
+"""Tests of tools/generate_results.py, run as a program on CSV files like those that matmul writes."""
 
 import csv
 import pathlib
@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parent.parent / "tools" / "generate_readme_table.py"
+TOOL = pathlib.Path(__file__).resolve().parent.parent / "tools" / "generate_results.py"
 
 BEFORE = """\
 # Title
@@ -139,15 +139,15 @@ def library_rows():
             library_row("best", "mma_sync_64x64x64_s4", "8x16x32", "6.0", "110.0", mode="sustained")]
 
 
-class GenerateReadmeTableTest(unittest.TestCase):
+class GenerateResultsTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name).resolve()
         self.profiles = self.folder / "profiles" / "h200"
         self.profiles.mkdir(parents=True)
-        self.readme = self.folder / "README.md"
-        self.readme.write_text(BEFORE, encoding="utf-8")
+        self.page = self.folder / "README.md"
+        self.page.write_text(BEFORE, encoding="utf-8")
 
     def write_csv(self, rows, name="ladder.csv"):
         with open(self.profiles / name, "w", newline="", encoding="utf-8") as file:
@@ -157,14 +157,14 @@ class GenerateReadmeTableTest(unittest.TestCase):
 
     def run_tool(self, *arguments):
         return subprocess.run(
-            [sys.executable, str(TOOL), "--readme", str(self.readme), "--profiles", str(self.profiles), *arguments],
+            [sys.executable, str(TOOL), "--page", str(self.page), "--root", str(self.folder), "--profiles", str(self.profiles), *arguments],
             capture_output=True, text=True, check=False)
 
     def tables(self):
         """What the tool has written between the markers, by ladder."""
         result = self.run_tool()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        text = self.readme.read_text(encoding="utf-8")
+        text = self.page.read_text(encoding="utf-8")
         return {name: text.partition(f"<!-- results:begin {name} -->\n")[2].partition(f"<!-- results:end {name}")[0]
                 for name in ("hopper", "ampere", "simt")}
 
@@ -174,14 +174,14 @@ class GenerateReadmeTableTest(unittest.TestCase):
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         for part in parts:
             self.assertIn(part, result.stderr)
-        self.assertEqual(self.readme.read_text(encoding="utf-8"), BEFORE)
+        self.assertEqual(self.page.read_text(encoding="utf-8"), BEFORE)
 
     def test_writes_the_tables_between_the_markers(self):
         self.write_csv(good_rows())
         self.write_csv(ampere_rows(), "ampere.csv")
         self.write_csv(simt_rows(), "simt.csv")
         self.assertEqual(self.tables(), {"hopper": HOPPER, "ampere": AMPERE, "simt": SIMT})
-        text = self.readme.read_text(encoding="utf-8")
+        text = self.page.read_text(encoding="utf-8")
         for line in ("# Title\n<!-- results:begin hopper -->\n",
                      "<!-- results:end hopper -->\nbetween\n<!-- results:begin ampere",
                      "<!-- results:end ampere -->\n<!-- results:begin simt -->\n",
@@ -199,7 +199,7 @@ class GenerateReadmeTableTest(unittest.TestCase):
 
     def library_table(self):
         self.tables()
-        return self.readme.read_text(encoding="utf-8").partition("<!-- results:begin library -->\n")[2]
+        return self.page.read_text(encoding="utf-8").partition("<!-- results:begin library -->\n")[2]
 
     def test_library_shape_by_shape(self):
         self.assertEqual(self.library_table(), "<!-- results:end library -->\n")
@@ -288,13 +288,13 @@ class GenerateReadmeTableTest(unittest.TestCase):
         for name, rows in (("ladder.csv", good_rows()), ("ampere.csv", ampere_rows()), ("simt.csv", simt_rows())):
             with self.subTest(name):
                 self.run_tool()
-                before = self.readme.read_text(encoding="utf-8")
+                before = self.page.read_text(encoding="utf-8")
                 self.assertEqual(self.run_tool("--check").returncode, 0)
                 self.write_csv(rows, name)
                 stale = self.run_tool("--check")
                 self.assertEqual(stale.returncode, 1)
                 self.assertIn("out of date", stale.stderr)
-                self.assertEqual(self.readme.read_text(encoding="utf-8"), before)
+                self.assertEqual(self.page.read_text(encoding="utf-8"), before)
 
     def test_folder_that_does_not_exist(self):
         self.profiles.rmdir()
@@ -348,14 +348,14 @@ class GenerateReadmeTableTest(unittest.TestCase):
         self.write_csv(simt_rows() + [small_row("simt.2", "coalesced", "1.0", "1.0", verified="no")], "simt.csv")
         self.expect_refused("simt.csv: version simt.2 at 4096x4096x4096 (burst)", "'no'")
 
-    def test_readme_without_markers(self):
+    def test_page_without_markers(self):
         for text in ("# Title\n", BEFORE.replace("begin simt", "begin"), BEFORE.replace("end ampere", "end")):
             with self.subTest(text):
-                self.readme.write_text(text, encoding="utf-8")
+                self.page.write_text(text, encoding="utf-8")
                 result = self.run_tool()
                 self.assertEqual(result.returncode, 2)
-                self.assertIn("the README has no <!-- results:begin", result.stderr)
-                self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
+                self.assertIn("the page has no <!-- results:begin", result.stderr)
+                self.assertEqual(self.page.read_text(encoding="utf-8"), text)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the results tables of README.md from the CSV files that `matmul <ladder> --mode both --csv` wrote.
+"""Writes the tables of docs/results.md from the CSV files that `matmul <ladder> --mode both --csv` wrote.
 
-    tools/generate_readme_table.py [--profiles profiles/h200] [--readme README.md] [--check]
+    tools/generate_results.py [--profiles profiles/h200] [--page docs/results.md] [--root .] [--check]
 
 There is a table for each ladder, between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`;
 everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
@@ -13,10 +13,11 @@ says by which command it is measured.
 Between the markers of `library` stands what `matmul best --suite library` wrote into library.csv: the means, and folded
 up the shapes; nothing where that is not there. What must not be published is refused, see tools/ladder_results.py.
 
-With --check nothing is written: the exit status is 1 when the README is not what would be written.
+With --check nothing is written: the exit status is 1 when the page is not what would be written.
 """
 
 import argparse
+import os
 import pathlib
 import statistics
 import sys
@@ -102,45 +103,43 @@ def table_lines(ladder, by_mode, link_of):
     return [*lines, "", header_sentence(first, operands)]
 
 
-def link_to(path, readme):
-    """The path as the README writes it."""
-    folder = readme.resolve().parent
-    path = path.resolve()
-    return (path.relative_to(folder) if folder in path.parents else path).as_posix()
+def link_to(path, page):
+    """The path as the page writes it."""
+    return pathlib.Path(os.path.relpath(path.resolve(), page.resolve().parent)).as_posix()
 
 
-def source_of(version, ladder, folder):
-    """The file of the kernel below the README's folder, if that has it."""
+def source_of(version, ladder, root):
+    """The file of the kernel below the root of the project, if that has it."""
     number = int(version.rpartition(".")[2])
     stem = f"v{number:02}" if ladder.name == "hopper" else f"v{number}"
-    found = (folder / "src/ladder" / ladder.name).glob(f"{stem}_*.cu*")
+    found = (root / "src/ladder" / ladder.name).glob(f"{stem}_*.cu*")
     # Where there is a header, that holds the kernel.
     return max(found, key=lambda path: path.suffix, default=None)
 
 
-def links_of(row, ladder, profiles, readme):
+def links_of(row, ladder, profiles, page, root):
     """The version's and its name's cells."""
     version, name = row["version"], row["name"]
     if not ladder.holds(version):
         return version, name
-    source = source_of(version, ladder, readme.resolve().parent)
+    source = source_of(version, ladder, root)
     notes = profiles / f"{profile.file_stem(version)}.md"
-    return (f"[{version}]({link_to(source, readme)})" if source else version,
-            f"[{name}]({link_to(notes, readme)})" if notes.exists() else name)
+    return (f"[{version}]({link_to(source, page)})" if source else version,
+            f"[{name}]({link_to(notes, page)})" if notes.exists() else name)
 
 
-def results_text(ladder, profiles, readme):
-    """The generated part of the README for one ladder, without the markers."""
+def results_text(ladder, profiles, page, root):
+    """The generated part of the page for one ladder, without the markers."""
     path = profiles / ladder.file
     if not path.exists():
-        command = f"./dev bench {ladder.arguments} --mode both --csv {link_to(path, readme)}"
+        command = f"./dev bench {ladder.arguments} --mode both --csv {os.path.relpath(path, root)}"
         return f"Not measured yet: `{command}` does it, on {ladder.gpus}."
     lines = table_lines(ladder, ladder_results.read_results(path, ladder),
-                        lambda row: links_of(row, ladder, profiles, readme))
+                        lambda row: links_of(row, ladder, profiles, page, root))
     chart = profiles / f"{ladder.name}.svg"
     if chart.exists():
         title = f"TFLOP/s of each version of the {ladder.name} ladder at {ladder.shape}"
-        lines = [f"![{title}]({link_to(chart, readme)})", "", *lines]
+        lines = [f"![{title}]({link_to(chart, page)})", "", *lines]
     return "\n".join(lines)
 
 
@@ -183,45 +182,46 @@ def mean_line(title, percents):
 
 
 def library_text(profiles):
-    """The generated part of the README for the library, without the markers."""
+    """The generated part of the page for the library, without the markers."""
     path = profiles / ladder_results.LIBRARY_FILE
     return "\n".join(library_lines(ladder_results.read_library_results(path))) if path.exists() else ""
 
 
-def replace_results(readme, name, text):
-    """`readme` with what stands between the markers of that name replaced by `text`."""
+def replace_results(page_text, name, text):
+    """`page_text` with what stands between the markers of that name replaced by `text`."""
     begin_marker, end_marker = markers(name)
-    begin = readme.find(begin_marker)
-    end = readme.find(end_marker)
+    begin = page_text.find(begin_marker)
+    end = page_text.find(end_marker)
     if begin < 0 or end < begin:
-        raise ResultsError(f"the README has no {begin_marker} followed by {end_marker}")
-    return readme[: begin + len(begin_marker)] + "\n" + (text + "\n" if text else "") + readme[end:]
+        raise ResultsError(f"the page has no {begin_marker} followed by {end_marker}")
+    return page_text[: begin + len(begin_marker)] + "\n" + (text + "\n" if text else "") + page_text[end:]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--profiles", type=pathlib.Path, default=ladder_results.DEFAULT_FOLDER,
                         help="the folder of the CSV files (default: profiles/h200)")
-    parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the README is out of date")
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs/results.md")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="where src/ladder is")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is out of date")
     arguments = parser.parse_args()
     try:
         if not arguments.profiles.is_dir():
             raise ResultsError(f"there is no folder {arguments.profiles}")
-        before = arguments.readme.read_text(encoding="utf-8")
+        before = arguments.page.read_text(encoding="utf-8")
         after = before
         for ladder in LADDERS:
-            after = replace_results(after, ladder.name, results_text(ladder, arguments.profiles, arguments.readme))
+            after = replace_results(after, ladder.name, results_text(ladder, arguments.profiles, arguments.page, arguments.root))
         after = replace_results(after, LIBRARY, library_text(arguments.profiles))
     except (OSError, UnicodeDecodeError, ResultsError) as error:
-        print(f"generate_readme_table.py: {error}", file=sys.stderr)
+        print(f"generate_results.py: {error}", file=sys.stderr)
         return 2
     if arguments.check and before != after:
-        print("generate_readme_table.py: the README's results are out of date; run tools/generate_readme_table.py",
+        print(f"generate_results.py: {arguments.page} is out of date; run tools/generate_results.py",
               file=sys.stderr)
         return 1
     if before != after:
-        arguments.readme.write_text(after, encoding="utf-8")
+        arguments.page.write_text(after, encoding="utf-8")
     return 0
 
 
