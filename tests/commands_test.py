@@ -17,7 +17,8 @@ import sys
 import tempfile
 import unittest
 
-from documents import ROOT, documents
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+from documents import ROOT, documents  # noqa: E402
 
 MATMUL, NVCC, COMPILER, *INCLUDES = sys.argv[1:]
 

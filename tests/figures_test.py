@@ -8,14 +8,14 @@ figure stands in CITED, where the text says whose it is.
 
 import collections
 import csv
+import pathlib
 import re
 import statistics
 import sys
 import unittest
 
-from documents import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+from documents import ROOT  # noqa: E402
 import ladder_results  # noqa: E402
 import profile  # noqa: E402  tools/profile.py, not the standard library's
 
