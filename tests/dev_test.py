@@ -8,8 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from documents import ROOT
-
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT_SECONDS = 60
 WAITING = "waiting for another ./dev command"
 
