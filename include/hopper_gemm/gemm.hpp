@@ -84,10 +84,11 @@ struct GemmDescriptor {
 /// How a plan is to be made.
 struct GemmOptions {
   /// A configuration by its name, as GemmPlan::config() gives it, or a family of them: "cooperative", "pingpong",
-  /// "small_m", "wgmma" for all three, or "mma_sync". create() fails
-  /// if there is none of that name, or if it cannot compute the problem. Empty: the library chooses, or takes what the
-  /// environment variable HGEMM_CONFIG names where that can compute the problem. A wrong value of the variable breaks
-  /// nothing; explain() says that it was not followed, and why.
+  /// "small_m", "wgmma" for all three, or "mma_sync". create() fails if there is none of that name, or if the GPU or the
+  /// problem's extents do not suit it. If its kernel lacks an operation of the problem, the fastest kernel that has it runs
+  /// instead, and explain() says so. Empty: the library chooses, or takes what the environment variable HGEMM_CONFIG names
+  /// where that can compute the problem. A wrong value of the variable breaks nothing; explain() says that it was not
+  /// followed, and why.
   std::string config;
   /// On sm_90 the library's kernels overlap with their neighbours in the stream where launches gain from it (CUDA C++
   /// Programming Guide, "Programmatic Dependent Launch and Synchronization").

@@ -62,7 +62,7 @@ struct Pipeline {
   /// barriers no more, and it may exit. state: after the last load. used_stages: as in init(); if not all, each loaded
   /// once. Threads: a warp, converged.
   __device__ __forceinline__ void producer_drain_uniform(State state, int used_stages = kNumStages) {
-    // Less is used where each stage of them is loaded once.
+    // A kernel that uses fewer stages than the ring has loads each of them once.
     if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};
     for (int stage = 0; stage < used_stages; ++stage) {
       producer_wait_uniform(state);
