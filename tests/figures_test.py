@@ -367,6 +367,22 @@ class FiguresTest(unittest.TestCase):
                 else:
                     self.assertEqual(common_mean, "")
 
+    def test_tables_of_peers(self):
+        text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+        peers = ("PyTorch", "Triton", "QuACK")
+        for title, file in (("A·B", "peers.csv"), (r"A·B \+ bias", "peers_bias.csv")):
+            with self.subTest(file):
+                times = collections.defaultdict(dict)
+                for row in read_rows(RECORDS.parent / "h100" / file):
+                    times[f"{row['m']}x{row['n']}x{row['k']}"][row["contestant"]] = float(row["time_median_us"])
+                percents = {shape: [of["hopper-gemm"] / of[peer] * 100 for peer in peers] for shape, of in times.items()}
+                wanted = [[shape, f"{times[shape]['hopper-gemm']:.1f}", *(f"{percent:.1f} %" for percent in line)]
+                          for shape, line in percents.items()]
+                wanted.append(["geometric mean", "", *(f"{statistics.geometric_mean(column):.1f} %"
+                                                       for column in zip(*percents.values()))])
+                table = re.search(rf"^\| {title} \|.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+                self.assertEqual([[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()], wanted)
+
     def test_table_of_ragged_shapes(self):
         head, rows = self.table("Off the tile grid")
         shapes = [cell.partition(",")[0] for cell in head[1:]]
