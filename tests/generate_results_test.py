@@ -146,7 +146,7 @@ class GenerateResultsTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name).resolve()
         self.profiles = self.folder / "profiles" / "h200"
         self.profiles.mkdir(parents=True)
-        self.page = self.folder / "README.md"
+        self.page = self.folder / "page.md"
         self.page.write_text(BEFORE, encoding="utf-8")
 
     def write_csv(self, rows, name="ladder.csv"):

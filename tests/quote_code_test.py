@@ -63,7 +63,7 @@ class QuoteCodeTest(unittest.TestCase):
         self.assertEqual(self.quoted('"for (int i" "}"'), "for (int i = 0; i < kN; ++i) {\n  x += x;\n}")
 
     def test_what_is_not_there_once(self):
-        for what, why in (("thrice", "0 times"), ("both", "2 times"), ('"int" "x"', "times"), ('"nothing" "}"', "0 times")):
+        for what, why in (("thrice", "0 times"), ("both", "2 times"), ('"int both" "}"', "2 times"), ('"nothing" "}"', "0 times")):
             with self.subTest(what), self.assertRaisesRegex(quote_code.QuoteError, why):
                 self.quoted(what)
         with self.assertRaisesRegex(quote_code.QuoteError, "there is no file"):
@@ -80,7 +80,9 @@ class QuoteCodeTest(unittest.TestCase):
 
     def test_page_with_a_fault_stays(self):
         for text, why in ((PAGE.format(f"{self.name} thrice", ""), "page.txt:2: "),
-                          (f"<!-- code: {self.name} Pair -->\nno end\n", "there is no <!-- end of code -->")):
+                          (f"<!-- code: {self.name} Pair -->\nno end\n", "there is no <!-- end of code -->"),
+                          (f"<!-- code: {self.name} Pair -->\nno end\n" + PAGE.format(f"{self.name} Pair", ""),
+                           "page.txt:1: there is no <!-- end of code -->")):
             with self.subTest(why):
                 self.page.write_text(text, encoding="utf-8")
                 result = self.run_tool()

@@ -42,23 +42,19 @@ class LibraryChart:
 
 def read(folder):
     lines = {}
-    runs = []
+    first = None
     for name in FILES:
         percents, row = ladder_results.read_suite(folder / name)
-        runs.append(row)
+        first = first or row
+        ladder_results.check_run(folder / name, row, first, ("gpu", "commit"))
         for epilogue, of_shapes in percents.items():
             label = BATCHES if name == "batches.csv" else EPILOGUES.get(epilogue)
             if label:
                 lines.setdefault(label, Line(label, tuple(of_shapes.values())))
-    row = runs[0]
-    for other in runs:
-        for column in ("gpu", "commit"):
-            if other[column] != row[column]:
-                raise ladder_results.ResultsError(f"{', '.join(FILES)} in {folder} are of more than one {column}")
     return LibraryChart(
-        f"Speed in percent of cuBLAS, with fused epilogues: {row['type']}, {row['gpu']}",
+        f"Speed in percent of cuBLAS, with fused epilogues: {first['type']}, {first['gpu']}",
         "Each point is one problem, and the number is the geometric mean. cuBLAS fuses the same epilogue, or an elementwise\n"
-        f"kernel follows it. {chart_style.rounds_text(row).capitalize()}\n{chart_style.run_text(row)}",
+        f"kernel follows it. {chart_style.rounds_text(first).capitalize()}\n{chart_style.run_text(first)}",
         tuple(lines.values()))
 
 

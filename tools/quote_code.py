@@ -108,7 +108,8 @@ def with_quotes(text, page):
             written += [f"{FENCE}cpp", quoted(*begin.groups()), FENCE, END]
         except QuoteError as error:
             raise QuoteError(f"{page}:{number}: {error}") from error
-        if not any(skipped == END for _, skipped in lines):
+        below = next((old for _, old in lines if old == END or BEGIN.match(old)), None)
+        if below != END:
             raise QuoteError(f"{page}:{number}: there is no {END} below")
     return "\n".join(written) + "\n"
 

@@ -385,8 +385,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     Pending pending;
     for (cuda::std::uint32_t index = first_index;; index += num_clusters) {
-      // Narrow tiles, which come last, and the end share the general epilogue's code. What is alpha only has little, and
-      // would be serialised (C7511).
+      // Narrow tiles, which come last, and the end share the general epilogue's code. The alpha-only kernel has little such
+      // code, and ptxas would serialise its wgmmas (C7511).
       if (kEpilogueKind != EpilogueKind::AlphaOnly && index >= tiles.wide.num_tiles())
         self.store_pending(accum[1], pending);
       if (index >= tiles.count()) break;
