@@ -1,4 +1,4 @@
-/* What the examples share, C and C++: bf16 on the host, and how they end. */
+/* Helpers for the C and C++ examples: they convert bf16 on the host, check CUDA calls and find a GPU. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Exit statuses. CTest and Automake take 77 for a test that was skipped. */
+/* Exit statuses. CTest and Automake read 77 as a skipped test. */
 enum { EXAMPLE_PASSED = 0, EXAMPLE_FAILED = 1, EXAMPLE_SKIPPED = 77 };
 
-/* Ends the program where a call of the CUDA runtime fails. */
+/* Ends the program if a call of the CUDA runtime fails. */
 #define EXAMPLE_CUDA(call)                                                   \
   do {                                                                       \
     const cudaError_t example_error = (call);                                \
@@ -20,7 +20,7 @@ enum { EXAMPLE_PASSED = 0, EXAMPLE_FAILED = 1, EXAMPLE_SKIPPED = 77 };
     }                                                                        \
   } while (0)
 
-/* Ends the program, as one that was skipped, where there is no GPU that the library has code for. */
+/* Ends the program with EXAMPLE_SKIPPED if there is no GPU that the library has code for. */
 static inline void example_require_gpu(void) {
   int devices = 0;
   int major = 0;
@@ -36,7 +36,7 @@ static inline void example_require_gpu(void) {
   }
 }
 
-/* A copy on the GPU, or uninitialised memory if `host` is null. */
+/* Returns a copy of `host` on the GPU, or uninitialised memory if `host` is null. */
 static inline void* example_to_gpu(const void* host, size_t bytes) {
   void* device = NULL;
   EXAMPLE_CUDA(cudaMalloc(&device, bytes));
@@ -44,7 +44,7 @@ static inline void* example_to_gpu(const void* host, size_t bytes) {
   return device;
 }
 
-/* To the nearest bf16, ties to even. Not for NaN. */
+/* Rounds to the nearest bf16, ties to even. `value` must not be NaN. */
 static inline uint16_t example_bf16(float value) {
   uint32_t bits = 0;
   memcpy(&bits, &value, sizeof bits);
@@ -58,5 +58,5 @@ static inline float example_float(uint16_t bf16) {
   return value;
 }
 
-/* Small integers from -2 to 2: of their products fp32 rounds no sum. */
+/* Returns an integer from -2 to 2. fp32 adds products of such integers without rounding. */
 static inline float example_integer(size_t index) { return (float)(index * 2654435761u % 101 % 5) - 2; }

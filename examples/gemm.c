@@ -1,4 +1,5 @@
-/* D = relu(A·B + bias) in C: bf16 inputs, an fp32 result, weights stored as [N, K] as frameworks have them. */
+/* Computes D = relu(A·B + bias) in C, with bf16 inputs and an fp32 result. The weights B are [N, K], as
+   frameworks store them. */
 #include <hopper_gemm/gemm.h>
 
 #include "example.h"
@@ -11,7 +12,7 @@ static void check(hgemm_status_t status, const char* what) {
   exit(EXAMPLE_FAILED);
 }
 
-/* What the GPU should find, on the CPU. */
+/* Computes one element of D on the CPU. */
 static float expected(const uint16_t* a, const uint16_t* b, const float* bias, int row, int column) {
   float sum = bias[column];
   for (int i = 0; i < kK; ++i) sum += example_float(a[row * kK + i]) * example_float(b[column * kK + i]);

@@ -1,4 +1,4 @@
-// A GEMM in a CUDA graph: D = A·B + D, captured once and launched five times.
+// Captures a GEMM, D = A·B + D, into a CUDA graph once, and launches the graph five times.
 #include <hopper_gemm/gemm.hpp>
 
 #include <cstdio>
@@ -38,7 +38,7 @@ int main() {
   hopper_gemm::GemmPlan plan;
   check(plan.create(gemm), "create");
 
-  // Whatever the captured launches name must live as long as the graph.
+  // All operands of the captured launches must live as long as the graph.
   hopper_gemm::GemmOperands operands;
   operands.a = example_to_gpu(a.data(), a.size() * sizeof a[0]);
   operands.b = example_to_gpu(b.data(), b.size() * sizeof b[0]);

@@ -1,4 +1,4 @@
-// Two layers of a perceptron, each one kernel: H = gelu(X·W1ᵀ + b1), Y = H·W2ᵀ + b2, all in bf16.
+// Computes two layers of a perceptron in bf16, each in one kernel: H = gelu(X·W1ᵀ + b1), Y = H·W2ᵀ + b2.
 #include <hopper_gemm/gemm.hpp>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Bf16s random_values(std::size_t count, float deviation, std::mt19937* random) {
 
 void* to_gpu(const Bf16s& values) { return example_to_gpu(values.data(), values.size() * sizeof values[0]); }
 
-// D[kTokens, outputs] = activation(X·Wᵀ + b), with W as [outputs, inputs].
+// Makes the plan of D[kTokens, outputs] = activation(X·Wᵀ + b). W is [outputs, inputs].
 hopper_gemm::GemmPlan make_layer(int inputs, int outputs, hopper_gemm::Activation activation) {
   hopper_gemm::GemmDescriptor gemm;
   gemm.m = kTokens;
@@ -58,7 +58,7 @@ void run_layer(const hopper_gemm::GemmPlan& plan, const void* x, const void* wei
   check(plan.run(operands, nullptr), "run");
 }
 
-// The same on the CPU, in fp64, rounded once.
+// Computes a layer on the CPU in fp64, and rounds each result once.
 Bf16s layer_on_cpu(const Bf16s& x, const Bf16s& weights, const Bf16s& bias, int inputs, int outputs,
                    bool gelu) {
   Bf16s result(static_cast<std::size_t>(kTokens) * outputs);
@@ -97,7 +97,7 @@ int main() {
 
   const Bf16s expected_hidden = layer_on_cpu(x, w1, b1, kInputs, kHidden, true);
   const Bf16s expected = layer_on_cpu(expected_hidden, w2, b2, kHidden, kOutputs, false);
-  // Sums in another order may round to a neighbour in bf16, which is less than 1/128 away.
+  // The GPU adds in another order, so a result may round to a neighbour in bf16, which is less than 1/128 away.
   float worst = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
     const float value = example_float(expected[i]);

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""d = relu(a @ b.T + bias) on arrays of PyTorch or CuPy, whichever is installed, checked against fp32 on the CPU.
+"""Computes d = relu(a @ b.T + bias) on arrays of PyTorch, or of CuPy if PyTorch is not installed, and checks d on the CPU
+in fp32.
 
-Exit status: 0 right, 1 wrong, 77 skipped, with the reason: there is neither, or no GPU.
+The exit status is 0 if d is right and 1 if it is wrong. It is 77, with the reason, if neither PyTorch nor CuPy is installed
+or if there is no GPU of compute capability 8.0 or newer.
 """
 
 import sys

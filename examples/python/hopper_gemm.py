@@ -1,10 +1,11 @@
-"""hopper-gemm from Python, for arrays of CuPy, PyTorch and whatever else speaks DLPack or __cuda_array_interface__.
+"""Calls hopper-gemm from Python, on arrays of CuPy, PyTorch and all others with DLPack or __cuda_array_interface__.
 
     import hopper_gemm
     hopper_gemm.gemm(a, b, d, bias=bias, activation="gelu", stream=stream)
 
-Needs nothing but the library, libhopper_gemm.so: where the loader looks for libraries, or where the environment variable
-HOPPER_GEMM_LIBRARY says. The structs below are those of hopper_gemm/gemm.h, which says what the fields mean.
+The module needs only the library, libhopper_gemm.so. It loads the file that the environment variable HOPPER_GEMM_LIBRARY
+names, or else lets the loader find the library. The structs below are those of hopper_gemm/gemm.h, which says what the
+fields mean.
 """
 
 import ctypes
@@ -81,7 +82,7 @@ class Operands(ctypes.Structure):
 
 
 class GemmError(RuntimeError):
-    """What the library refused, in its own words. status: one of STATUSES."""
+    """The library refused a call or failed; the message is its own. status: one of STATUSES."""
 
     def __init__(self, status, message):
         super().__init__(f"{status}: {message}")
@@ -90,7 +91,7 @@ class GemmError(RuntimeError):
 
 @functools.lru_cache(maxsize=None)
 def library():
-    """The library, loaded when it is first needed. OSError: it is not found."""
+    """Returns the library, and loads it at the first call. Raises OSError if it is not found."""
     lib = ctypes.CDLL(os.environ.get("HOPPER_GEMM_LIBRARY", "libhopper_gemm.so"))
     plan, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     signatures = {
@@ -112,7 +113,7 @@ def library():
 
 
 def version():
-    """The library's version, such as "1.2.3"."""
+    """Returns the library's version, such as "1.2.3"."""
     return library().hgemm_version_string().decode()
 
 
@@ -128,7 +129,7 @@ def _index_of(name, value, choices):
 
 
 def _integer(name, value, bits=64):
-    """ctypes would take the last bits of a larger one."""
+    """Returns value as an int, and raises ValueError if it has more bits. ctypes would silently drop the upper ones."""
     value = operator.index(value)
     if not -2**(bits - 1) <= value < 2**(bits - 1):
         raise ValueError(f"{name} is {value}, which is no integer of {bits} bits")
@@ -150,10 +151,10 @@ def _matrix_layout(order="row_major", transposed=False, leading_dimension=PACKED
 
 
 class Plan:
-    """A problem with the kernel that was chosen for it on the current device. May be run by several threads at a time.
+    """A problem, and the kernel that the library chose for it on the current device. Several threads may run it at a time.
 
-    a, b, c, d, aux: a dictionary of MatrixLayout's fields each, as far as they are not the defaults; order is one of LAYOUTS.
-    Without one for aux there is none.
+    a, b, c, d, aux: each a dictionary of those fields of MatrixLayout that differ from the defaults. order is one of
+    LAYOUTS. Without a dictionary for aux there is no auxiliary output.
     """
 
     def __init__(self, m, n, k, *, batch_count=1, input_type="bf16", output_type="bf16", a=None, b=None, c=None, d=None,
@@ -177,7 +178,7 @@ class Plan:
 
     def run(self, a, b, d, *, c=None, bias=None, aux=None, alpha=1.0, beta=0.0, workspace=None, workspace_bytes=0,
             stream=0):
-        """Enqueues the GEMM and returns. All operands are addresses on the GPU, stream is a cudaStream_t's."""
+        """Enqueues the GEMM and returns. Operands are addresses on the GPU. stream is the number of a cudaStream_t."""
         operands = Operands(ctypes.sizeof(Operands), a, b, d, c, bias, alpha, beta, workspace,
                             _size("workspace_bytes", workspace_bytes), aux)
         _check(library().hgemm_plan_run(self._plan, ctypes.byref(operands), stream))
@@ -201,7 +202,7 @@ class Plan:
 
 
 class Array(typing.NamedTuple):
-    """What is to be known of an array on the GPU. Strides are in elements; device is None where nobody says."""
+    """Describes an array on the GPU. Strides are in elements. device is None if the array does not say."""
 
     address: int
     shape: tuple
@@ -211,7 +212,7 @@ class Array(typing.NamedTuple):
 
     @property
     def size_bytes(self):
-        """Of an array without gaps."""
+        """The size, if the array has no gaps."""
         return math.prod(self.shape) * (4 if self.data_type == "fp32" else 2)
 
 
@@ -246,7 +247,7 @@ def _from_dlpack(array):
     device_type, device = array.__dlpack_device__()
     if device_type != _DLPACK_CUDA:
         raise TypeError(f"an array on the GPU is needed, not one on DLPack's device type {device_type}")
-    # -1: it is the caller who orders the streams. The capsule goes at the end of this function; the array stays.
+    # -1: the caller orders the streams. The capsule is freed at the end of this function, but the array stays.
     capsule = array.__dlpack__(stream=-1)
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -277,7 +278,7 @@ def _from_interface(interface):
 
 
 def as_array(array):
-    """What DLPack, or else __cuda_array_interface__, says of an array on the GPU."""
+    """Describes an array on the GPU by DLPack, or else by __cuda_array_interface__."""
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(array)
     if hasattr(array, "__cuda_array_interface__"):
@@ -286,7 +287,7 @@ def as_array(array):
 
 
 def _layout(name, array, batch_count):
-    """MatrixLayout's fields for a matrix or a batch of them."""
+    """Returns MatrixLayout's fields for a matrix or a batch of matrices."""
     if any(stride < 0 and extent > 1 for stride, extent in zip(array.strides, array.shape)):
         raise ValueError(f"{name} has strides {array.strides}; negative ones are not supported, so copy it first")
     *batch, rows, cols = array.shape
@@ -305,7 +306,7 @@ def _layout(name, array, batch_count):
     }
 
 
-# A plan is one of the device that is current when it is made, which is to be the arrays'.
+# A plan belongs to the device that is current when it is made. That must be the arrays' device.
 @functools.lru_cache(maxsize=256)
 def _plan(_device, arguments):
     return Plan(**{name: dict(value) if isinstance(value, tuple) else value for name, value in arguments})
@@ -313,7 +314,7 @@ def _plan(_device, arguments):
 
 def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", gated=False, aux=None, config="",
             workspace_limit_bytes=0):
-    """The plan that gemm() runs for such arrays, on the current device, which must be theirs. Made once and kept."""
+    """Returns the plan that gemm() runs for such arrays. It is made once and kept. The current device must be theirs."""
     _index_of("bias_kind", bias_kind, BIASES)
     arrays = {"a": as_array(a), "b": as_array(b), "d": as_array(d)}
     for name, array in (("c", c), ("aux", aux)):
@@ -351,10 +352,10 @@ def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="n
 
 
 def interleave_gate_and_up(gate, up, b, *, stream=0):
-    """Makes the b of a gated gemm() of its two weights: enqueues a copy on `stream` and returns b.
+    """Makes the b of a gated gemm() from its two weights. Enqueues a copy on `stream` and returns b.
 
-    Arrays: [K, N / 2] twice and [K, N], all of fp16 or bf16, gate and up with the same strides. ValueError, TypeError:
-    arrays that do not fit each other; GemmError: what the library refuses.
+    gate and up are [K, N / 2] with the same strides, and b is [K, N]. All are fp16 or bf16. Raises ValueError or TypeError
+    if the arrays do not fit each other, and GemmError if the library refuses them.
     """
     arrays = {"gate": as_array(gate), "up": as_array(up), "b": as_array(b)}
     of_gate, of_up, of_b = arrays.values()
@@ -376,15 +377,18 @@ def interleave_gate_and_up(gate, up, b, *, stream=0):
 
 def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", gated=False, aux=None, alpha=1.0,
          beta=0.0, workspace=None, config="", stream=0):
-    """Enqueues d = activation(alpha * a @ b + beta * c + bias) on `stream`, the number of a cudaStream_t, and returns.
+    """Enqueues d = activation(alpha * a @ b + beta * c + bias) on `stream`, the number of a cudaStream_t, and returns d.
 
-    gated: d has half of b's columns, which are 8 of the gate and 8 of up in turn, and is activation(gate) * up;
-    interleave_gate_and_up() makes such a b. aux: an array of b's columns for what the activation is applied to.
+    a is [M, K], b is [K, N], c and d are [M, N]. Batches have a dimension before these, such as [B, M, K]; a, b and c may
+    also be one matrix for the whole batch. Rows or columns are contiguous, with any pitch.
 
-    Arrays: [M, K], [K, N] and [M, N], or batches of them, [B, M, K] and so on, where a, b and c may also be one matrix
-    for all. Rows or columns are contiguous, with any pitch. workspace: an array of any of the types, for a small d with a
-    long K, as large as you like; how much of it is used, plan_of() knows. All must live until the GEMM has run.
-    ValueError, TypeError: arrays that do not fit each other; GemmError: what the library refuses.
+    gated: the columns of b alternate between 8 of the gate and 8 of up; interleave_gate_and_up() makes such a b. d is
+    activation(gate) * up, and has half of b's columns. aux: an array with b's columns, which receives the input of the
+    activation. workspace: an array of any size, in any of the types, which helps if d is small and K is long.
+    plan_of(...).workspace_bytes says how much of it is used.
+
+    All arrays must live until the GEMM has run. Raises ValueError or TypeError if the arrays do not fit each other, and
+    GemmError if the library refuses them.
     """
     scratch = {}
     if workspace is not None:
