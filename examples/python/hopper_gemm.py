@@ -129,7 +129,7 @@ def _index_of(name, value, choices):
 
 
 def _integer(name, value, bits=64):
-    """Returns value as an int, and raises ValueError if it has more bits. ctypes would silently drop the upper ones."""
+    """Returns value as an int. Raises ValueError if it needs more bits; ctypes would silently drop the upper ones."""
     value = operator.index(value)
     if not -2**(bits - 1) <= value < 2**(bits - 1):
         raise ValueError(f"{name} is {value}, which is no integer of {bits} bits")
