@@ -258,11 +258,7 @@ void mbarrier_init(std::uint32_t address, std::uint32_t count) {
   barrier.initializer = current;
   barrier.initialized_at = machine.tick();
   barrier.init_clock = current->clock[current->component];
-  Cluster& cluster = *current->cta->cluster;
-  if (cluster.next_mbarrier == cluster.components) {
-    machine.fail(fmt::format("more than {} mbarriers were initialised in a cluster", kMaxMbarriers));
-  }
-  barrier.component = cluster.next_mbarrier++;
+  barrier.component = current->cta->cluster->components++;
 }
 
 void mbarrier_inval(std::uint32_t address) {
@@ -327,9 +323,7 @@ Fill next_fill(Cta* cta, std::uint32_t address) {
   const auto found = cta->mbarriers.find(address);
   if (found == cta->mbarriers.end()) return {0, 0};  // mbarrier_complete() will say so
   Mbarrier& barrier = found->second;
-  VectorClock& arriving = barrier.clock.arriving;
-  arriving.join(VectorClock(cta->cluster->components));
-  arriving[barrier.component] = ++barrier.pieces;
+  barrier.clock.arriving[barrier.component] = ++barrier.pieces;
   return {barrier.component, barrier.pieces};
 }
 

@@ -32,7 +32,7 @@ void settle(AsyncCopy* copy, WriteKind kind, std::size_t component, std::uint32_
     granule.copy = 0;
     granule.defined = true;
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.words[i] = {copy->issuer, step, copy->component, clock, kind};
+      if ((words >> i & 1) != 0) granule.generic_uses().writes[i] = {copy->issuer, step, copy->component, clock, kind};
     }
   });
 }
@@ -131,7 +131,7 @@ std::shared_ptr<AsyncCopy> begin(const SharedPlace& place, std::uint32_t bytes, 
     Granule& granule = copy->cta->granules[index];
     granule.filling = static_cast<std::uint8_t>(granule.filling | words);
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.words[i] = {.writer = current, .kind = kind};
+      if ((words >> i & 1) != 0) granule.generic_uses().writes[i] = {.writer = current, .kind = kind};
     }
   });
   return copy;

@@ -11,13 +11,19 @@ namespace hopper_gemm::emulator {
 /// cluster had come when something happened. Components are the threads, then the warpgroups, whose wgmma groups count,
 /// then the mbarriers, whose pieces of TMA copies count. What one thread did is ordered before what another one does if
 /// the other knows of it: directly, or through barriers on which the one arrived and the other waited.
+/// A clock is as long as the last component that it knows of: kernels have few mbarriers, and every thread has a clock.
 class VectorClock {
  public:
   VectorClock() = default;
   explicit VectorClock(std::size_t components) : times_(components) {}
 
-  std::uint32_t& operator[](std::size_t component) { return times_[component]; }
-  bool knows(std::size_t component, std::uint32_t time) const { return times_[component] >= time; }
+  std::uint32_t& operator[](std::size_t component) {
+    if (times_.size() <= component) times_.resize(component + 1);
+    return times_[component];
+  }
+  bool knows(std::size_t component, std::uint32_t time) const {
+    return component < times_.size() ? times_[component] >= time : time == 0;
+  }
 
   void join(const VectorClock& other) {
     if (times_.size() < other.times_.size()) times_.resize(other.times_.size());

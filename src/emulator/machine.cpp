@@ -144,8 +144,7 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
   if (warpgroups > kMaxWarpgroups) throw std::bad_alloc();
   const std::size_t all_threads = threads * static_cast<std::size_t>(cluster_size);
   const std::size_t all_warpgroups = warpgroups * static_cast<std::size_t>(cluster_size);
-  cluster->next_mbarrier = static_cast<std::uint32_t>(all_threads + all_warpgroups);
-  cluster->components = cluster->next_mbarrier + kMaxMbarriers;
+  cluster->components = static_cast<std::uint32_t>(all_threads + all_warpgroups);
   const int registers = std::min(255, kRegisterFile / static_cast<int>(threads) / 8 * 8);
   for (int rank = 0; rank < cluster_size; ++rank) {
     auto cta = std::make_unique<Cta>();
@@ -155,7 +154,6 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
     cta->shared = shared_blocks_[static_cast<std::size_t>(rank)];
     std::memset(cta->shared, kUndefinedByte, shared_bytes_);
     cta->granules.resize((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes);
-    cta->readings.resize(cta->granules.size() * kWordsPerGranule);
     cta->threads.resize(threads);
     cta->warps.resize(warps);
     cta->warpgroups.resize(warpgroups);
@@ -461,7 +459,8 @@ const char* name_of_async(WriteKind kind) {
 
 // The async proxy sees an ordinary store after fence.proxy.async only.
 void check_proxy_fences(const Granule& granule, std::uint32_t index, const char* access) {
-  for (const WordWrite& word : granule.words) {
+  if (granule.generic == nullptr) return;
+  for (const WordWrite& word : granule.generic->writes) {
     // Of what an mbarrier told of, the issuer knows no more than others: who has waited fences.
     const Thread* const fences = is_told_by_mbarrier(word.kind) ? current : word.writer;
     if (word.writer == nullptr || word.step <= fences->proxy_fence_at) continue;
@@ -474,8 +473,8 @@ void check_proxy_fences(const Granule& granule, std::uint32_t index, const char*
 
 void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access) {
   const Granule& granule = cta->granules[index];
-  for_each_word(words, [&](std::uint32_t i) {
-    const WordWrite& word = granule.words[i];
+  for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
+    const WordWrite& word = granule.generic->writes[i];
     if (word.writer == nullptr || current->clock.knows(word.component, word.clock)) return;
     const std::uint32_t address = address_of(index) + i * kWordBytes;
     switch (word.kind) {
@@ -507,11 +506,11 @@ void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, 
 void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access) {
   check_writes_are_known(cta, index, words, access);
   const Granule& granule = cta->granules[index];
-  for_each_word(words, [&](std::uint32_t i) {
-    for (const Cta::Reading& reading : cta->readings[index * kWordsPerGranule + i]) {
-      if (current->clock.knows(reading.reader->component, reading.clock)) continue;
+  for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
+    for (const WordRead& read : granule.generic->reads[i]) {
+      if (current->clock.knows(read.reader->component, read.clock)) continue;
       machine.fail(fmt::format("{} shared memory at {:#x} that {} has read, and no barrier orders the two",
-                               access, address_of(index) + i * kWordBytes, who(*reading.reader)));
+                               access, address_of(index) + i * kWordBytes, who(*read.reader)));
     }
   });
   for (const Warpgroup& warpgroup : cta->warpgroups) {
@@ -533,9 +532,9 @@ void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, cons
 
 void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
   Granule& granule = cta->granules[index];
-  for_each_word(words, [&](std::uint32_t i) {
-    granule.words[i] = {};
-    cta->readings[index * kWordsPerGranule + i].clear();
+  for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
+    granule.generic->writes[i] = {};
+    granule.generic->reads[i].clear();
   });
   if (words != kAllWords) return;
   granule.fill_clock = 0;
@@ -548,8 +547,8 @@ void check_not_filling(const Granule& granule, std::uint32_t index, std::uint32_
   if (busy == 0) return;
   const auto word = static_cast<std::uint32_t>(std::countr_zero(busy));
   machine.fail(fmt::format("{} shared memory at {:#x} that {} of {} is still filling", does,
-                           address_of(index) + word * kWordBytes, name_of_async(granule.words[word].kind),
-                           who(*granule.words[word].writer)));
+                           address_of(index) + word * kWordBytes, name_of_async(granule.generic->writes[word].kind),
+                           who(*granule.generic->writes[word].writer)));
 }
 
 void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does) {

@@ -35,7 +35,6 @@ inline constexpr std::uint32_t kWordBytes = 2;  ///< what ordinary accesses are 
 inline constexpr std::uint32_t kWordsPerGranule = kGranuleBytes / kWordBytes;
 inline constexpr std::uint32_t kAllWords = (1U << kWordsPerGranule) - 1;
 inline constexpr int kMaxWarpgroups = 8;
-inline constexpr std::uint32_t kMaxMbarriers = 512;  ///< of a cluster, over its life
 
 /// Threads that wait for the same thing.
 using WaitList = std::vector<Thread*>;
@@ -57,9 +56,22 @@ struct WordWrite {
   WriteKind kind = WriteKind::Store;
 };
 
+/// Who read a word since it was last written, and the reader's clock then.
+struct WordRead {
+  Thread* reader;
+  std::uint32_t clock;
+};
+
+/// The accesses through the generic proxy to 16 bytes of shared memory, by word.
+struct GenericUses {
+  std::array<WordWrite, kWordsPerGranule> writes{};
+  std::array<std::vector<WordRead>, kWordsPerGranule> reads;
+};
+
 /// What is known of 16 bytes of shared memory.
 struct Granule {
-  std::array<WordWrite, kWordsPerGranule> words{};
+  /// Null until the first: most granules hold operands, which TMA writes and wgmma reads, and never have any.
+  std::unique_ptr<GenericUses> generic;
   std::uint32_t copy = 0;          ///< the TMA copy that wrote it last, 0 for none
   std::int32_t row = 0;            ///< where that copy found it in its tensor: row,
   std::int32_t chunk = 0;          ///< and 16 bytes from the start of the row
@@ -74,6 +86,11 @@ struct Granule {
   std::uint32_t store_clock = 0;
   std::array<std::uint32_t, kMaxWarpgroups>
       wgmma_groups{};  ///< of each warpgroup, the end of those that read it
+
+  GenericUses& generic_uses() {
+    if (generic == nullptr) generic = std::make_unique<GenericUses>();
+    return *generic;
+  }
 };
 
 struct Mbarrier {
@@ -274,12 +291,6 @@ struct Cta {
       async_arrival_clocks;  ///< of the last that came, or st.async, by the mbarrier's component
   std::vector<std::shared_ptr<BulkStore>> unread_stores;
   WaitList waiting_for_registers;
-  /// Who read a word since it was last written, and the reader's clock then.
-  struct Reading {
-    Thread* reader;
-    std::uint32_t clock;
-  };
-  std::vector<std::vector<Reading>> readings;  ///< by number of the word
   struct Arrival {
     const Thread* thread;
     std::uint32_t clock;
@@ -292,8 +303,7 @@ struct Cluster {
   int cluster_arrived = 0;
   std::uint64_t cluster_generation = 0;
   BarrierClock clock;
-  std::uint32_t next_mbarrier = 0;  ///< component of the next one to be initialised
-  std::uint32_t components = 0;
+  std::uint32_t components = 0;  ///< of its clocks; each mbarrier that is initialised adds one
   WaitList waiting;
 
   int live_threads() const {

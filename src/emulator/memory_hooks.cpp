@@ -122,13 +122,13 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
     const std::uint32_t clock = current->clock[current->component];
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
       if ((words >> i & 1) == 0) continue;
-      std::vector<Cta::Reading>& readings = cta->readings[index * kWordsPerGranule + i];
-      const auto own = std::find_if(readings.begin(), readings.end(),
-                                    [](const Cta::Reading& reading) { return reading.reader == current; });
-      if (own != readings.end()) {
+      std::vector<WordRead>& reads = cta->granules[index].generic_uses().reads[i];
+      const auto own = std::find_if(reads.begin(), reads.end(),
+                                    [](const WordRead& read) { return read.reader == current; });
+      if (own != reads.end()) {
         own->clock = clock;
       } else {
-        readings.push_back({current, clock});
+        reads.push_back({current, clock});
       }
     }
   });
@@ -143,7 +143,7 @@ void note_shared_write(const void* pointer, std::size_t bytes) {
     forget_uses(cta, index, words);
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
       if ((words >> i & 1) == 0) continue;
-      granule.words[i] = {current, step, own, current->clock[own], WriteKind::Store};
+      granule.generic_uses().writes[i] = {current, step, own, current->clock[own], WriteKind::Store};
     }
     granule.copy = 0;
     granule.defined = true;
