@@ -6,15 +6,13 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// Byte address in the shared::cta window: this CTA's own shared memory. The window lies inside
-// shared::cluster, so where PTX asks for a shared::cluster address such a value is valid too and means the
-// executing CTA's copy.
+// Byte address in the shared::cta window: this CTA's own shared memory. The window lies inside shared::cluster. If PTX
+// asks for a shared::cluster address, such a value is valid too and means the executing CTA's copy.
 struct SmemAddr {
   uint32_t value;
 };
 
-// Byte address in the shared::cluster window: shared memory of any CTA of the cluster. Made by mapa
-// (cluster.cuh).
+// Byte address in the shared::cluster window: shared memory of any CTA of the cluster. mapa (cluster.cuh) makes it.
 struct ClusterAddr {
   uint32_t value;
 };
@@ -29,9 +27,8 @@ HG_PTX_INLINE constexpr ClusterAddr operator+(ClusterAddr address, uint32_t byte
 
 /// cvta.to.shared.u64 — turn a generic pointer into shared memory into a 32-bit shared::cta address.
 /// PTX ISA "Data Movement and Conversion Instructions: cvta" #data-movement-and-conversion-instructions-cvta; ISA 2.3, sm_20.
-/// ptr: must point into this CTA's shared memory; any other pointer gives a meaningless number, and nothing
-/// checks it. A pointer into a peer CTA's shared memory is not converted by this: use mapa on the own
-/// address. Threads: any.
+/// ptr: must point into this CTA's shared memory. Any other pointer gives a meaningless number, and nothing checks it.
+/// For a peer CTA's shared memory, take this CTA's address of the same variable and use mapa. Threads: any.
 HG_PTX_INLINE SmemAddr smem_addr(const void* ptr) {
   return SmemAddr{static_cast<uint32_t>(__cvta_generic_to_shared(ptr))};
 }

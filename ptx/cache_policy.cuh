@@ -6,10 +6,11 @@
 namespace hopper_gemm {
 namespace ptx {
 
-/// createpolicy.fractional.L2::evict_first.b64 — policy for lines read once, to be evicted before others.
+/// createpolicy.fractional.L2::evict_first.b64 — policy for lines that are read once and should leave L2 before others.
 /// PTX ISA "Data Movement and Conversion Instructions: createpolicy" #data-movement-and-conversion-instructions-createpolicy; ISA 7.4, sm_80.
-/// fraction: of the accesses that get the priority, in (0, 1]; the rest stay evict_unchanged. Returns an
-/// opaque value: make it with this, in the kernel. A hint to the L2, never a change of results. Threads: any.
+/// fraction: the part of the accesses that gets the priority, in (0, 1]; the rest stay evict_unchanged. Returns an
+/// opaque value, which only this instruction can make, in the kernel. It is a hint to L2 and never changes results.
+/// Threads: any.
 HG_PTX_INLINE uint64_t createpolicy_fractional_evict_first(float fraction = 1.0f) {
   uint64_t policy = 0;
   HG_PTX_SM_80(createpolicy_fractional_evict_first, asm("createpolicy.fractional.L2::evict_first.b64 %0, %1;"
@@ -18,10 +19,11 @@ HG_PTX_INLINE uint64_t createpolicy_fractional_evict_first(float fraction = 1.0f
   return policy;
 }
 
-/// createpolicy.fractional.L2::evict_last.b64 — policy for lines that many CTAs read again, to be kept longest.
+/// createpolicy.fractional.L2::evict_last.b64 — policy for lines that many CTAs read again and that should stay in L2 longest.
 /// PTX ISA "Data Movement and Conversion Instructions: createpolicy" #data-movement-and-conversion-instructions-createpolicy; ISA 7.4, sm_80.
-/// fraction: of the accesses, in (0, 1]; the rest stay evict_unchanged. Returns an opaque value. Marking more
-/// than fits into L2 makes it useless, and the marks outlive the kernel. Threads: any.
+/// fraction: the part of the accesses that gets the priority, in (0, 1]; the rest stay evict_unchanged. Returns an
+/// opaque value. The policy is useless if more is marked than fits into L2, and the marks outlive the kernel. Threads:
+/// any.
 HG_PTX_INLINE uint64_t createpolicy_fractional_evict_last(float fraction = 1.0f) {
   uint64_t policy = 0;
   HG_PTX_SM_80(createpolicy_fractional_evict_last, asm("createpolicy.fractional.L2::evict_last.b64 %0, %1;"
@@ -30,9 +32,9 @@ HG_PTX_INLINE uint64_t createpolicy_fractional_evict_last(float fraction = 1.0f)
   return policy;
 }
 
-/// createpolicy.fractional.L2::evict_normal.b64 — the policy that an access without any has.
+/// createpolicy.fractional.L2::evict_normal.b64 — the policy of an access that names none.
 /// PTX ISA "Data Movement and Conversion Instructions: createpolicy" #data-movement-and-conversion-instructions-createpolicy; ISA 7.4, sm_80.
-/// fraction: of the accesses, in (0, 1]. Returns an opaque value. Of use to undo evict_last marks. Threads:
+/// fraction: the part of the accesses, in (0, 1]. Returns an opaque value. Use it to undo evict_last marks. Threads:
 /// any.
 HG_PTX_INLINE uint64_t createpolicy_fractional_evict_normal(float fraction = 1.0f) {
   uint64_t policy = 0;
@@ -43,9 +45,9 @@ HG_PTX_INLINE uint64_t createpolicy_fractional_evict_normal(float fraction = 1.0
   return policy;
 }
 
-/// createpolicy.fractional.L2::evict_unchanged.b64 — policy that leaves the priority a line already has.
+/// createpolicy.fractional.L2::evict_unchanged.b64 — policy that leaves a line the priority that it already has.
 /// PTX ISA "Data Movement and Conversion Instructions: createpolicy" #data-movement-and-conversion-instructions-createpolicy; ISA 7.4, sm_80.
-/// fraction: of the accesses, in (0, 1]. Returns an opaque value. Threads: any.
+/// fraction: the part of the accesses, in (0, 1]. Returns an opaque value. Threads: any.
 HG_PTX_INLINE uint64_t createpolicy_fractional_evict_unchanged(float fraction = 1.0f) {
   uint64_t policy = 0;
   HG_PTX_SM_80(createpolicy_fractional_evict_unchanged,

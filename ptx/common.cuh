@@ -5,11 +5,10 @@
 
 #define HG_PTX_INLINE __device__ __forceinline__
 
-// HG_PTX_SM_xx(name, asm volatile(...)) emits the asm statement where the target has the instruction.
-// Elsewhere it calls a function that has no body anywhere, so that ptxas or nvlink stops with "Unresolved
-// extern function hg_ptx_<name>_requires_sm_xx". The asm is dropped there: the unresolved name is the only
-// error to read. (The host pass of nvcc, where __CUDA_ARCH__ is undefined, parses device functions but emits
-// none.)
+// HG_PTX_SM_xx(name, asm volatile(...)) emits the asm statement if the target has the instruction. If not, it drops the
+// asm and calls a function that has no body anywhere, so that ptxas or nvlink stops with one error only: "Unresolved
+// extern function hg_ptx_<name>_requires_sm_xx". (In the host pass of nvcc __CUDA_ARCH__ is undefined. That pass parses
+// device functions but emits none.)
 #define HG_PTX_UNSUPPORTED(function)   \
   do {                                 \
     extern __device__ void function(); \
@@ -34,8 +33,8 @@
 #define HG_PTX_SM_90(name, ...) HG_PTX_UNSUPPORTED(hg_ptx_##name##_requires_sm_90)
 #endif
 
-// sm_90a: the trailing "a" means features of this architecture alone, which compute_90 does not have. (wgmma went
-// with sm_90a; setmaxnreg came back in later "a" targets, for which this project builds nothing.)
+// sm_90a: the trailing "a" means features of this architecture alone, which compute_90 does not have. (No later target
+// has wgmma. Later "a" targets have setmaxnreg again, but this project builds nothing for them.)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HG_PTX_SM_90A(name, ...) __VA_ARGS__
 #else

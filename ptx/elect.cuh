@@ -6,12 +6,11 @@
 namespace hopper_gemm {
 namespace ptx {
 
-/// elect.sync — true in exactly one lane of those named by `member_mask`, the same lane each time for the same mask.
+/// elect.sync — true in exactly one of the lanes that `member_mask` names; for the same mask it is always the same lane.
 /// PTX ISA "Parallel Synchronization and Communication Instructions: elect.sync" #parallel-synchronization-and-communication-instructions-elect-sync; ISA 8.0, sm_90.
-/// member_mask: the lanes that execute it; the executing lane must be in it. Threads: all lanes of the mask,
-/// waits for them. Orders: nothing; it is no __syncwarp(). Prefer it to `lane == 0` where one lane issues TMA
-/// or wgmma-related work: ptxas then knows that a single lane runs the branch. The ISA does not say which
-/// lane wins.
+/// member_mask: the lanes that execute it; the executing lane must be in it. Threads: all lanes of the mask; it waits
+/// for them. Orders: nothing; it does not replace __syncwarp(). If one lane issues TMA or wgmma-related work, prefer
+/// this to `lane == 0`: ptxas then knows that a single lane runs the branch. The ISA does not say which lane wins.
 HG_PTX_INLINE bool elect_sync(uint32_t member_mask = 0xffffffffu) {
   uint32_t elected = 0;
   HG_PTX_SM_90(elect_sync, asm volatile("{\n"

@@ -6,7 +6,7 @@
 namespace hopper_gemm {
 namespace ptx {
 
-/// max.NaN.f32 — the larger of x and y, and NaN if either is NaN, which fmaxf() would leave out.
+/// max.NaN.f32 — the larger of x and y, or NaN if either is NaN; fmaxf() would return the other one.
 /// PTX ISA "Floating Point Instructions: max" #floating-point-instructions-max; ISA 7.0, sm_80.
 /// Threads: any.
 HG_PTX_INLINE float max_nan(float x, float y) {

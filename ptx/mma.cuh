@@ -1,10 +1,10 @@
-// mma: a warp multiplies matrices that its lanes hold in registers, the tensor core instruction of sm_80 that later
-// architectures still have. Operands usually come from ldmatrix (ldmatrix.cuh), whose matrices are laid out for it.
+// mma: a warp multiplies matrices that its lanes hold in registers. It is the tensor core instruction of sm_80, and later
+// architectures still have it. Operands usually come from ldmatrix (ldmatrix.cuh), whose matrices are laid out for it.
 //
-// asm volatile, yet no "memory": the instruction touches registers only, and a clobber would keep loads and
-// stores of shared memory from moving past it. volatile because it is .sync.aligned: an mma whose
-// accumulators only a branch reads must not sink into the branch, where lanes may be missing. It costs
-// nothing: ptxas, which schedules, does not see it.
+// The asm has no "memory" clobber: the instruction touches registers only, and a clobber would keep loads and stores of
+// shared memory from moving past it. The asm is volatile because the instruction is .sync.aligned. If only a branch reads
+// the accumulators, the mma must not sink into that branch, where lanes may be missing. volatile costs nothing: ptxas
+// schedules the instructions and does not see it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,20 +16,20 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// %0 to %3 are the accumulators, then come the registers of A and of B.
+// Operands %0 to %3 are the accumulators. The registers of A and then those of B follow.
 #define HG_PTX_MMA(shape, type, a, b)                                                           \
   "mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {" a "}, {" b \
   "}, {%0, %1, %2, %3};"
 
 /// mma.sync.aligned.m16n8k16.row.col.f32.T.T.f32 — D[16,8] += A[16,16] * B[16,8], T = bf16 or f16, in fp32.
 /// PTX ISA "Multiply-and-Accumulate Instruction: mma" #warp-level-matrix-instructions-mma; ISA 7.0, sm_80.
-/// T: __nv_bfloat16 or __half. With r = t / 4 and c = 2 * (t % 4), t the lane, low half of a register first:
+/// T: __nv_bfloat16 or __half. t is the lane, r = t / 4 and c = 2 * (t % 4); the low half of a register comes first:
 ///   accum[0] = D[r][c]          accum[1] = D[r][c+1]          accum[2] = D[r+8][c]      accum[3] = D[r+8][c+1]
 ///   a[0] = A[r][c], A[r][c+1]   a[1] = A[r+8][c], A[r+8][c+1]   a[2], a[3] = the same at columns c+8, c+9
 ///   b[0] = B[c][r], B[c+1][r]   b[1] = B[c+8][r], B[c+9][r]
-/// ldmatrix x4 of A with K contiguous gives a in this order, ldmatrix x2 of B's columns with K contiguous
-/// gives b. row and col name that order, of registers: nothing is transposed. Threads: the whole warp,
-/// converged. Orders: nothing: registers only, and the result is there at once, unlike wgmma's.
+/// If K is contiguous, ldmatrix x4 of A gives a in this order, and ldmatrix x2 of B's columns gives b. row and col name
+/// this order of registers; nothing is transposed. Threads: the whole warp, converged. Orders: nothing. The instruction
+/// uses registers only. Its result is there at once, unlike that of wgmma.
 template <typename T>
 HG_PTX_INLINE void mma_m16n8k16(float (&accum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   static_assert(cuda::std::is_same_v<T, __nv_bfloat16> || cuda::std::is_same_v<T, __half>,
@@ -49,9 +49,9 @@ HG_PTX_INLINE void mma_m16n8k16(float (&accum)[4], const uint32_t (&a)[4], const
 
 /// mma.sync.aligned.m16n8k8.row.col.f32.T.T.f32 — D[16,8] += A[16,8] * B[8,8], T = bf16 or f16, in fp32.
 /// PTX ISA "Multiply-and-Accumulate Instruction: mma" #warp-level-matrix-instructions-mma; ISA 7.0, sm_80.
-/// Half the depth of m16n8k16, for a K that ends within 16. accum, and r, c as there;
+/// It has half the depth of m16n8k16, for the last 8 of a K that is no multiple of 16. accum, r and c are as there.
 ///   a[0] = A[r][c], A[r][c+1]   a[1] = A[r+8][c], A[r+8][c+1]   b[0] = B[c][r], B[c+1][r]
-/// Threads: the whole warp, converged. Orders: nothing, as m16n8k16.
+/// Threads: the whole warp, converged. Orders: nothing, as with m16n8k16.
 template <typename T>
 HG_PTX_INLINE void mma_m16n8k8(float (&accum)[4], const uint32_t (&a)[2], const uint32_t (&b)[1]) {
   static_assert(cuda::std::is_same_v<T, __nv_bfloat16> || cuda::std::is_same_v<T, __half>,

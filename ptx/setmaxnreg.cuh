@@ -8,11 +8,11 @@ namespace ptx {
 
 /// setmaxnreg.inc.sync.aligned.u32 — raise this warpgroup's registers per thread to kRegisters; blocks until the CTA's pool has them.
 /// PTX ISA "Miscellaneous Instructions: setmaxnreg" #miscellaneous-instructions-setmaxnreg; ISA 8.0, sm_90a.
-/// kRegisters: registers a thread, 24 to 256, multiple of 8, at least what the warpgroup has. Threads: all
-/// warps of the warpgroup, converged, with the same value; some barrier must lie between two uses by one
-/// warpgroup. Orders: nothing; the new registers hold garbage. The pool is what the CTA got at launch: unless
-/// the others have given up enough with setmaxnreg_dec, it waits for ever. ptxas ignores it, with a warning
-/// only (C7508), if the kernel's register count at entry is not fixed by __launch_bounds__ or maxnreg.
+/// kRegisters: registers for each thread, 24 to 256, a multiple of 8, at least what the warpgroup has. Threads: all
+/// warps of the warpgroup, converged, with the same value; a barrier must lie between two uses by one warpgroup.
+/// Orders: nothing; the new registers hold garbage. The pool is what the CTA got at launch. If the other warpgroups
+/// have not given up enough with setmaxnreg_dec, this one waits for ever. ptxas ignores the instruction with only a
+/// warning (C7508) if neither __launch_bounds__ nor maxnreg fixes the kernel's register count at entry.
 template <int kRegisters>
 HG_PTX_INLINE void setmaxnreg_inc() {
   static_assert(kRegisters % 8 == 0, "setmaxnreg: the register count is a multiple of 8");
@@ -22,9 +22,9 @@ HG_PTX_INLINE void setmaxnreg_inc() {
 
 /// setmaxnreg.dec.sync.aligned.u32 — lower this warpgroup's registers per thread to kRegisters and give the rest to the pool.
 /// PTX ISA "Miscellaneous Instructions: setmaxnreg" #miscellaneous-instructions-setmaxnreg; ISA 8.0, sm_90a.
-/// kRegisters: registers a thread, 24 to 256, multiple of 8, at most what the warpgroup has. Threads: all
-/// warps of the warpgroup, converged, with the same value. Orders: nothing. The code that follows must fit
-/// into kRegisters. The count that `ptxas -v` reports is the one at entry.
+/// kRegisters: registers for each thread, 24 to 256, a multiple of 8, at most what the warpgroup has. Threads: all
+/// warps of the warpgroup, converged, with the same value. Orders: nothing. The code that follows must fit into
+/// kRegisters. `ptxas -v` reports the count at entry.
 template <int kRegisters>
 HG_PTX_INLINE void setmaxnreg_dec() {
   static_assert(kRegisters % 8 == 0, "setmaxnreg: the register count is a multiple of 8");

@@ -29,7 +29,7 @@ BEGIN = "<!-- reference table: begin (tools/generate_ptx_readme.py) -->"
 END = "<!-- reference table: end -->"
 ISA_URL = "https://docs.nvidia.com/cuda/parallel-thread-execution/"
 
-# Functions that are no wrappers and need no entry.
+# These functions are no wrappers, and need no entry.
 HELPERS = {"operator+", "check_wgmma_arguments"}
 # Template parameters that are deduced from the arguments.
 DEDUCED = {"kDims", "kCount"}
@@ -149,7 +149,7 @@ def parse(path, problems):
 
 
 def collapse_wgmma(wrappers):
-    """One row for all N of each form."""
+    """Gives each form of wgmma one row for all N."""
     rows, seen = [], set()
     for wrapper in wrappers:
         if WGMMA_NAME.match(wrapper.name):
@@ -179,7 +179,7 @@ def users():
 
 
 def ladder_versions(paths):
-    """Their versions as ladders have them: hopper 1, 3-5."""
+    """The versions of these files for each ladder, with ranges: hopper 1, 3-5."""
     versions = collections.defaultdict(list)
     for path in paths:
         versions[path.parent.name].append(int(VERSION_FILE.match(path.name)[1]))
@@ -213,7 +213,7 @@ def table(families, files):
         lines += [
             f"### [{family}]({family})",
             "",
-            "| wrapper | PTX | what it does | PTX ISA section | ISA, SM | used by |",
+            "| wrapper | PTX | what it does | PTX ISA section | since ISA, SM | used by |",
             "|---|---|---|---|---|---|",
         ]
         for wrapper in collapse_wgmma(wrappers):
