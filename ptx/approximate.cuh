@@ -8,8 +8,8 @@ namespace ptx {
 
 /// ex2.approx.ftz.f32 — 2 to the power of x.
 /// PTX ISA "Floating Point Instructions: ex2" #floating-point-instructions-ex2; ISA 1.4, sm_20.
-/// Returns the result with a relative error of at most 2^-22.5. Subnormal numbers count as 0. A result that is too small
-/// becomes 0, and one that is too large becomes infinity. Threads: any.
+/// Returns the result with a relative error of at most 2^-22.5. Subnormal numbers count as 0. A result that is too
+/// small becomes 0, and one that is too large becomes infinity. Threads: any.
 HG_PTX_INLINE float ex2_approx_ftz(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));

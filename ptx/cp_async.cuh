@@ -9,8 +9,8 @@
 // - Before a thread issues a copy that overwrites something, a barrier must follow the last reads of the destination.
 // - The copies use the generic proxy. After the wait and the barrier, ldmatrix and ordinary loads need no proxy fence.
 //   TMA stores and wgmma need one, as after ordinary stores (fence.cuh).
-// - wait_group counts groups, not copies. A loop that has nothing left to load still commits an empty group, so that its
-//   count stays right.
+// - wait_group counts groups, not copies. A loop that has nothing left to load still commits an empty group, so that
+//   its count stays right.
 // - If src_bytes is below the size, zeros fill the rest. 0 reads nothing: this is a predicated load that also clears.
 //   Give it an address in the allocation all the same, such as the matrix's first element.
 #pragma once

@@ -1,14 +1,14 @@
 // ldmatrix: a warp loads 8x8 matrices of 16-bit elements from shared memory, one 16-byte row per address, into the
 // registers of the fragments that mma (mma.cuh) takes.
 //
-// For m16n8k16 with K contiguous, one x4 loads A[16,16]: matrices 0 and 1 are rows 0-7 and rows 8-15, and matrices 2 and
-// 3 are the same rows 8 elements further along K. Lane i gives row i % 16 and its 16-byte chunk i / 16. If B is stored as
-// [N, K], one x2 loads B[16,8]: lane i gives row i % 8 and its chunk i / 8. One x4 loads two of these. If M or N is
-// contiguous instead of K, the trans forms give the same registers.
+// For m16n8k16 with K contiguous, one x4 loads A[16,16]: matrices 0 and 1 are rows 0-7 and rows 8-15, and matrices 2
+// and 3 are the same rows 8 elements further along K. Lane i gives row i % 16 and its 16-byte chunk i / 16. If B is
+// stored as [N, K], one x2 loads B[16,8]: lane i gives row i % 8 and its chunk i / 8. One x4 loads two of these. If M
+// or N is contiguous instead of K, the trans forms give the same registers.
 //
-// Bank conflicts: the hardware fetches the rows of one matrix together, eight times 16 bytes, which is all 32 banks once.
-// The rows must lie in eight different 16-byte columns of 128 bytes. Rows that are 128 bytes apart all lie in one column
-// and take eight times as long, so the rows need padding or a swizzle.
+// Bank conflicts: the hardware fetches the rows of one matrix together, eight times 16 bytes, which is all 32 banks
+// once. The rows must lie in eight different 16-byte columns of 128 bytes. Rows that are 128 bytes apart all lie in one
+// column and take eight times as long, so the rows need padding or a swizzle.
 #pragma once
 
 #include <ptx/address.cuh>

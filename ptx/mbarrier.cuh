@@ -1,6 +1,6 @@
-// mbarrier: the 8-byte barrier in shared memory that counts arrivals of threads and bytes of asynchronous copies. A phase
-// completes when both the pending arrivals and the pending bytes (tx-count) are zero. The next phase then begins with the
-// full arrival count. "Phase and parity" in README.md says why a wait on a fresh barrier may return at once.
+// mbarrier: the 8-byte barrier in shared memory that counts arrivals of threads and bytes of asynchronous copies. A
+// phase completes when both the pending arrivals and the pending bytes (tx-count) are zero. The next phase then begins
+// with the full arrival count. "Phase and parity" in README.md says why a wait on a fresh barrier may return at once.
 #pragma once
 
 #include <ptx/address.cuh>

@@ -1,10 +1,11 @@
-// mma: a warp multiplies matrices that its lanes hold in registers. It is the tensor core instruction of sm_80, and later
-// architectures still have it. Operands usually come from ldmatrix (ldmatrix.cuh), whose matrices are laid out for it.
+// mma: a warp multiplies matrices that its lanes hold in registers. It is the tensor core instruction of sm_80, and
+// later architectures still have it. Operands usually come from ldmatrix (ldmatrix.cuh), whose matrices are laid out
+// for it.
 //
 // The asm has no "memory" clobber: the instruction touches registers only, and a clobber would keep loads and stores of
-// shared memory from moving past it. The asm is volatile because the instruction is .sync.aligned. If only a branch reads
-// the accumulators, the mma must not sink into that branch, where lanes may be missing. volatile costs nothing: ptxas
-// schedules the instructions and does not see it.
+// shared memory from moving past it. The asm is volatile because the instruction is .sync.aligned. If only a branch
+// reads the accumulators, the mma must not sink into that branch, where lanes may be missing. volatile costs nothing:
+// ptxas schedules the instructions and does not see it.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,8 +1,8 @@
 // Bulk asynchronous copies: TMA tensor tiles (1-D to 5-D) and plain byte ranges.
 //
 // Loads complete on an mbarrier: announce the bytes with mbarrier_arrive_expect_tx, and wait with
-// mbarrier_try_wait_parity. Stores complete through bulk groups, which belong to the thread that issued them. One and the
-// same thread issues the stores, commits the group and waits for it, and then tells the others through a barrier.
+// mbarrier_try_wait_parity. Stores complete through bulk groups, which belong to the thread that issued them. One and
+// the same thread issues the stores, commits the group and waits for it, and then tells the others through a barrier.
 //
 // Coordinates are in elements, fastest dimension first. A box may end beyond the tensor. A load then fills what lies
 // outside with the map's fill value, and counts the bytes of the whole box. A store leaves out what lies outside.
@@ -18,7 +18,8 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// A tensor instruction has one form for each number of dimensions. The forms differ in ".Nd" and in the coordinate list:
+// A tensor instruction has one form for each number of dimensions. The forms differ in ".Nd" and in the coordinate
+// list:
 //   <opcode>.Nd<modifiers> <before>{c0, ..., cN-1}<after>
 // The coordinates are always operands %0 to %4, and the PTX names the first N of them. The other operands start at %5.
 #define HG_PTX_TENSOR_FORM(name, opcode, dims, modifiers, before, list, after, ...)                        \
