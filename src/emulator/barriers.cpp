@@ -1,5 +1,5 @@
-// The functions of device_api.hpp that say where a thread is, and those that let threads of several warps wait for each
-// other.
+// Two kinds of functions of device_api.hpp: some say where a thread is, and the others let threads of several warps
+// wait for each other.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 namespace hopper_gemm::emulator {
 namespace {
 
-constexpr std::int64_t kMaxBytes = (1 << 20) - 1;  // that a phase can wait for (PTX ISA "mbarrier")
+constexpr std::int64_t kMaxBytes = (1 << 20) - 1;  // a phase can wait for so many (PTX ISA "mbarrier")
 constexpr int kCountBits = 20;
 constexpr std::uint32_t kMaxCount = (1U << kCountBits) - 1;
 constexpr std::uint32_t kMbarrierBytes = 8;
@@ -71,7 +71,7 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
     learn(barrier.clock);
     return true;
   }
-  // Even the wait that suspends may come back without the phase being over.
+  // Even the wait that suspends may return before the phase is over.
   constexpr std::uint32_t kEarlyReturn = 8000;
   if (kind == FirstWait::Tests) {
     machine.give_way();
@@ -103,7 +103,7 @@ void arrive_at(NamedBarrier* barrier, std::uint32_t id, std::uint32_t threads) {
   if (barrier->arrived == 0) {
     barrier->expected = threads;
   } else if (barrier->expected != threads) {
-    machine.fail(fmt::format("barrier {} is used for {} threads here, and for {} by those who came before",
+    machine.fail(fmt::format("barrier {} is used for {} threads here, and for {} by those that came first",
                              id, threads, barrier->expected));
   }
   publish(&barrier->clock);
@@ -158,9 +158,9 @@ std::uint32_t dynamic_shared_memory_size() { return machine.shared_bytes(); }
 
 void leave_undefined(std::uint32_t address, std::uint32_t bytes) {
   HG_ENTER();
-  const SharedPlace place = place_of(address, bytes, "what stays undefined");
+  const SharedPlace place = place_of(address, bytes, "leave_undefined()");
   if (place.address % kGranuleBytes != 0 || bytes % kGranuleBytes != 0) {
-    machine.fail("what stays undefined must be whole chunks of 16 bytes");
+    machine.fail("leave_undefined() takes whole chunks of 16 bytes");
   }
   for (std::uint32_t i = granule_of(place.address); i < granule_of(place.address + bytes); ++i) {
     place.cta->granules[i].defined = true;
@@ -179,7 +179,7 @@ std::uint32_t shared_address(const void* pointer) {
 std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank) {
   if (rank >= cluster_size()) {
     HG_ENTER();
-    machine.fail(fmt::format("mapa of CTA {} in a cluster of {}", rank, cluster_size()));
+    machine.fail(fmt::format("mapa to CTA {} in a cluster of {}", rank, cluster_size()));
   }
   return address | (rank + 1) << kRankShift;
 }
@@ -202,7 +202,7 @@ void sync_cta() {
 bool sync_cta_and(bool predicate) {
   HG_ENTER();
   const std::uint64_t generation = current->cta->named[0].generation;
-  // The next one but one begins only after all have read it.
+  // The slot is used again by the barrier after the next, which begins only after all threads have read it.
   std::uint64_t& refused = current->cta->refused[generation % 2];
   if (!predicate) refused = generation + 1;
   wait_for_cta();
@@ -379,7 +379,7 @@ std::string describe_mbarrier(const Cta& cta, std::uint32_t address) {
   const auto found = cta.mbarriers.find(address);
   if (found == cta.mbarriers.end()) return fmt::format("no mbarrier at {:#x}", address);
   const Mbarrier& barrier = found->second;
-  // Neighbours with the same count are one ring, so that the position among them is the stage.
+  // Neighbouring mbarriers with the same count are taken for one ring. The position in it is then the stage.
   const auto alike = [&](std::uint32_t other) {
     const auto neighbour = cta.mbarriers.find(other);
     return neighbour != cta.mbarriers.end() && neighbour->second.count == barrier.count;

@@ -1,4 +1,4 @@
-// cp.async and st.async: what goes on by itself on its way from a thread to shared memory, through the generic proxy.
+// cp.async and st.async: copies to shared memory that go on without their thread, through the generic proxy.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 namespace hopper_gemm::emulator {
 namespace {
 
-// Calls visit(granule, words): the granules that a copy writes, with a bit for each word.
+// Calls visit(granule, words) for each granule that a copy writes; words has a bit for each word.
 template <typename Visit>
 void for_each_granule(const AsyncCopy& copy, Visit visit) {
   // A copy is aligned to its size, which is at most a granule's.
@@ -20,7 +20,7 @@ void for_each_granule(const AsyncCopy& copy, Visit visit) {
   visit(granule_of(copy.address), words);
 }
 
-/// From now on it is a write that they may rely on who know `component` at `clock`.
+/// From now on the copy is a write. Threads that know `component` at `clock` may rely on it.
 void settle(AsyncCopy* copy, WriteKind kind, std::size_t component, std::uint32_t clock) {
   copy->settled = true;
   copy->component = static_cast<std::uint32_t>(component);
@@ -68,7 +68,7 @@ class Arrival : public AsyncWork {
       return false;
     const auto [component, clock] = next_fill(barrier_.cta, barrier_.address);
     for (const auto& copy : copies_) {
-      if (clock == 0) break;  // no mbarrier, which the arrival will say
+      if (clock == 0) break;  // no mbarrier is there, which the arrival will report
       if (!copy->settled) {
         settle(copy.get(), WriteKind::CpAsyncToBarrier, component, clock);
       } else {
@@ -87,7 +87,7 @@ class Arrival : public AsyncWork {
   AsyncCopies copies_;
 };
 
-/// What st.async stores, on its way.
+/// The bytes of an st.async on their way.
 class RemoteStore : public AsyncWork {
  public:
   RemoteStore(std::shared_ptr<AsyncCopy> copy, const void* values, const SharedPlace& barrier)
@@ -117,7 +117,7 @@ void check_aligned(const char* what, std::uint32_t bytes, std::uintptr_t address
                            address, bytes));
 }
 
-/// A copy of the current thread, with what it will write marked, from now until it has.
+/// Begins a copy of the current thread, and marks the words that it will write until it has written them.
 std::shared_ptr<AsyncCopy> begin(const SharedPlace& place, std::uint32_t bytes, WriteKind kind,
                                  const char* overwrites) {
   auto copy = std::make_shared<AsyncCopy>();
@@ -146,7 +146,7 @@ void check_source(const void* source, std::uint32_t bytes) {
   }
   if (bytes == 0) return;
   check_global(source, bytes, "a cp.async reads");
-  // Where the host has no memory either, it is this thread's fault, not one of the time when the bytes land.
+  // If the host has no memory there either, report it now as this thread's fault, and not when the bytes land.
   const volatile unsigned char* const probe = byte;
   static_cast<void>(probe[0]);
   static_cast<void>(probe[bytes - 1]);
@@ -218,8 +218,8 @@ void cp_async_mbarrier_arrive(std::uint32_t barrier, bool increments) {
     copy->tracked = true;
     copies.push_back(copy);
   });
-  // Those that it has waited for before are of no concern to an mbarrier, and those that another one tells of
-  // have to be over for this one too.
+  // The mbarrier does not wait for copies that the thread has waited for before. It does wait for copies of which
+  // another mbarrier tells.
   ++place.cta->async_arrivals;
   machine.add(std::make_unique<Arrival>(place, std::move(copies)));
 }

@@ -5,9 +5,9 @@
 
 #include "emulator/api.hpp"
 
-// What the emulated device headers in include/ are made of: one function for each thing that an instruction
-// does. All are called by an emulated thread. Addresses are those of ptx/address.cuh: of the shared::cta window,
-// or of the shared::cluster window where a CTA's rank stands in the upper bits.
+// The emulated device headers in include/ call these functions: one for each thing that an instruction does. An
+// emulated thread calls them all. Addresses are those of ptx/address.cuh. They lie in the shared::cta window, or in the
+// shared::cluster window, and then have a CTA's rank in the upper bits.
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
@@ -24,19 +24,19 @@ std::uint32_t cluster_size();
 
 std::uint32_t sm_count();
 
-/// Steps that the scheduler has taken: the only clock there is. Others run before it returns, so that a thread may wait
-/// by looking at it.
+/// The number of steps that the scheduler has taken, which is the only clock. Other threads run before this returns, so
+/// that a thread may wait by polling it.
 std::uint64_t elapsed_steps();
-/// Lets others run.
+/// Lets other threads run.
 void give_way();
 
-/// Ends the launch with a report that says what is wrong, by whom and where.
+/// Ends the launch with a report that says what is wrong, who did it and where.
 [[noreturn]] void trap(const char* what);
 
 unsigned char* dynamic_shared_memory();
 std::uint32_t dynamic_shared_memory_size();
-/// These bytes of the CTA's shared memory are no fault to read, though nobody writes them. They hold NaNs, as
-/// all of it does when the CTA starts.
+/// Threads may read these bytes of the CTA's shared memory though nobody writes them. They hold NaNs, as all shared
+/// memory does when the CTA starts.
 void leave_undefined(std::uint32_t address, std::uint32_t bytes);
 std::uint32_t shared_address(const void* pointer);
 std::uint32_t map_to_rank(std::uint32_t address, std::uint32_t rank);
@@ -46,7 +46,7 @@ std::uint32_t rank_of(std::uint32_t cluster_address);
 
 // Barriers of the CTA, warp and cluster.
 void sync_cta();
-/// True if all threads of the CTA come with true.
+/// True if all threads of the CTA pass true.
 bool sync_cta_and(bool predicate);
 void named_barrier_sync(std::uint32_t id, std::uint32_t threads);
 void named_barrier_arrive(std::uint32_t id, std::uint32_t threads);
@@ -61,10 +61,10 @@ void cluster_barrier_wait();
 enum class FirstWait { Suspends, Tests };
 void mbarrier_init(std::uint32_t address, std::uint32_t count);
 void mbarrier_inval(std::uint32_t address);
-/// Returns the state that the barrier had before: the phase arrived on and its pending arrivals.
+/// Returns the state that the barrier had before the arrival: its phase and pending arrivals.
 std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes);
 void mbarrier_expect(std::uint32_t address, std::uint32_t bytes);
-/// False: the phase is not over; a wait that suspends comes back with it too.
+/// False if the phase is not over. A wait that suspends may also return false.
 bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind);
 bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t state, FirstWait kind);
 std::uint32_t mbarrier_pending(std::uint64_t state);
@@ -96,10 +96,11 @@ void cp_async(std::uint32_t destination, const void* source, std::uint32_t bytes
 void cp_async_commit_group();
 void cp_async_wait_group(int pending_groups);
 void cp_async_wait_all();
-/// increments: the pending count, at once, by the arrival to come.
+/// increments: whether the pending count goes up at once, for the arrival to come.
 void cp_async_mbarrier_arrive(std::uint32_t barrier, bool increments);
 
-/// st.async: `bytes` of the current thread's, to the CTA of the cluster whose mbarrier counts them when they have come.
+/// st.async: stores `bytes` of the current thread in a CTA of the cluster, whose mbarrier counts them when they have
+/// come.
 void store_async(std::uint32_t destination, const void* values, std::uint32_t bytes, std::uint32_t barrier);
 
 // Warp-wide loads and stores of matrices: `matrices` registers of this lane, `row` the address that it contributes.
@@ -108,7 +109,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
 
 // Warp-wide products of fragments: D[16, 8] += A[16, depth] * B[depth, 8]. half: fp16 instead of bf16.
 void mma(float* accum, const std::uint32_t* a, const std::uint32_t* b, int depth, bool half);
-/// All lanes of the warp meet, for an instruction of that name that does nothing else together.
+/// All lanes of the warp meet for an instruction of that name. They do nothing else together.
 void converge_warp(const char* instruction);
 
 // wgmma.
@@ -123,12 +124,12 @@ struct WgmmaShape {
   bool operator==(const WgmmaShape&) const = default;
 };
 void wgmma_fence();
-/// a_registers: four, or null for A from shared memory.
+/// a_registers: four registers, or null if A is in shared memory.
 void wgmma_mma(const WgmmaShape& shape, float* accum, const std::uint32_t* a_registers, std::uint64_t desc_a,
                std::uint64_t desc_b, bool accumulate);
 void wgmma_commit();
 void wgmma_wait(int pending_groups);
-/// Fails where these bytes of the thread's own belong to a wgmma that is not finished.
+/// Fails if these bytes of the thread belong to an unfinished wgmma.
 void touch_registers(const void* registers, std::size_t bytes);
 
 }  // namespace HG_EMULATOR_API

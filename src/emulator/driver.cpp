@@ -1,4 +1,4 @@
-// What the library asks the driver for by name.
+// The functions of the driver that the library looks up by name.
 
 #include <cuda.h>
 

@@ -8,8 +8,8 @@
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
-/// The kernels of all_kernels(), compiled for the emulator: its launches run there, on host memory, to their
-/// end. Pointers in GemmArgs are from allocate(), or any host memory.
+/// The kernels of all_kernels(), compiled for the emulator. A launch runs there to its end, on host memory. Pointers in
+/// GemmArgs come from allocate(), or are any host memory.
 std::span<const KernelInfo> emulated_kernels();
 
 }  // namespace HG_EMULATOR_API

@@ -12,8 +12,8 @@
 namespace hopper_gemm::emulator {
 namespace {
 
-constexpr std::size_t kPlainSharedBytes = 48 << 10;  // without asking for more
-constexpr unsigned kMaxClusterSize = 8;              // that every sm_90 GPU takes
+constexpr std::size_t kPlainSharedBytes = 48 << 10;  // for a kernel that has not asked for more
+constexpr unsigned kMaxClusterSize = 8;              // every sm_90 GPU takes this size
 constexpr unsigned kMaxThreads = 1024;
 
 EmulationOptions options;
@@ -22,7 +22,7 @@ std::map<const void*, std::size_t> shared_bytes_allowed;
 std::string launch_error;
 std::uint64_t launch_count = 0;
 
-/// Of an SM; a CTA may have that less the 1 KiB of the driver's, from sm_80 on.
+/// An SM's shared memory. A CTA may have all of it but the driver's 1 KiB, from sm_80 on.
 std::size_t shared_bytes_of_sm() {
   const auto [major, minor] = options.compute_capability;
   switch (major * 10 + minor) {
@@ -49,7 +49,7 @@ unsigned cluster_size_of(const cudaLaunchConfig_t& config) {
 std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
   const unsigned cluster_size = cluster_size_of(config);
   const auto allowed = shared_bytes_allowed.find(kernel);
-  // What was allowed may be more than a GPU has that was configured later.
+  // A GPU that was configured later may have less than the kernel was allowed before.
   const std::size_t most = allowed == shared_bytes_allowed.end()
                                ? kPlainSharedBytes
                                : std::min(allowed->second, max_shared_bytes());
@@ -63,7 +63,7 @@ std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
     return fmt::format("a grid of {} CTAs in clusters of {}", config.gridDim.x, cluster_size);
   }
   if (config.dynamicSmemBytes > most) {
-    return fmt::format("{} bytes of dynamic shared memory, where the kernel may have {}",
+    return fmt::format("{} bytes of dynamic shared memory, and the kernel may have {}",
                        config.dynamicSmemBytes, most);
   }
   return "";

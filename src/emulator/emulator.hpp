@@ -18,35 +18,35 @@ struct EmulatedCapability {
 };
 
 struct EmulationOptions {
-  std::uint64_t seed = 0;  ///< of every choice between what may happen next: the same seed, the same run
-  int sms = 4;             ///< of the emulated GPU: what persistent kernels size their grids by
-  bool traces = false;     ///< keep what trace_json() says
-  /// What the emulated GPU says that it is, which decides on its shared memory too; its instructions are all
-  /// there anyway.
+  std::uint64_t seed = 0;  ///< decides what happens next; the same seed gives the same run
+  int sms = 4;             ///< SMs of the emulated GPU, by which persistent kernels size their grids
+  bool traces = false;     ///< record a timeline for trace_json()
+  /// What the emulated GPU reports. It also decides how much shared memory the GPU has, but not which instructions: the
+  /// emulator always has all of them.
   EmulatedCapability compute_capability = {};
-  /// The id of the CUDA context, not 0. A new number is a new context, as after cudaDeviceReset().
+  /// The id of the CUDA context, not 0. A new number stands for a new context, as after cudaDeviceReset().
   std::uint64_t context = 1;
-  /// The encoder of tensor maps refuses strides that the manual of cuTensorMapEncodeTiled does not allow and drivers
-  /// take: each has to be a multiple of the one before it, and to span the dimension below.
+  /// The encoder of tensor maps refuses strides that drivers take, but that the manual of cuTensorMapEncodeTiled does
+  /// not allow: each stride must be a multiple of the one before it, and must span the dimension below.
   bool strict_tensor_maps = false;
 };
 
-/// For the launches to come.
+/// Sets the options of the launches to come.
 void configure(const EmulationOptions& options);
 
-/// Steps that the last launch took.
+/// The number of steps that the last launch took.
 std::uint64_t steps();
 
-/// Launches so far.
+/// The number of launches so far.
 std::uint64_t launches();
 
-/// What was wrong in the last launch, with who, where and when; empty if nothing was.
+/// What was wrong in the last launch, with the thread, the line and the step. Empty if nothing was wrong.
 const char* last_report();
 
-/// Device memory, 4096-byte aligned, between pages that fault: kernels that leave it are reported. The host may use it
-/// directly. Throws std::bad_alloc.
+/// Device memory, 4096-byte aligned. It lies between pages that fault, so the emulator reports kernels that leave it.
+/// The host may use it directly. Throws std::bad_alloc.
 void* allocate(std::size_t bytes);
-/// One of them. False: `memory` is none.
+/// Frees memory from allocate(). False if `memory` is not such memory.
 bool free(void* memory);
 void free_all();
 

@@ -8,10 +8,11 @@
 namespace hopper_gemm::emulator {
 
 /// A vector clock (Mattern, "Virtual Time and Global States of Distributed Systems", 1989): how far each component of a
-/// cluster had come when something happened. Components are the threads, then the warpgroups, whose wgmma groups count,
-/// then the mbarriers, whose pieces of TMA copies count. What one thread did is ordered before what another one does if
-/// the other knows of it: directly, or through barriers on which the one arrived and the other waited.
-/// A clock is as long as the last component that it knows of: kernels have few mbarriers, and every thread has a clock.
+/// cluster had come when something happened. Components are the threads, then the warpgroups, whose clocks count wgmma
+/// groups, then the mbarriers, whose clocks count pieces of TMA copies. What one thread did is ordered before what
+/// another thread does if the other knows about it: directly, or through barriers on which the one arrived and the
+/// other waited.
+/// A clock is only as long as the last component that it knows about, because every thread has one.
 class VectorClock {
  public:
   VectorClock() = default;
@@ -34,7 +35,7 @@ class VectorClock {
   std::vector<std::uint32_t> times_;
 };
 
-/// What those who arrive at a barrier know, until its phase ends; then those who waited know it.
+/// What the threads that arrive at a barrier know. When its phase ends, the threads that waited know it, too.
 struct BarrierClock {
   VectorClock arriving;
   VectorClock completed;

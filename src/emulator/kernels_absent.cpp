@@ -1,5 +1,5 @@
-// What takes the place of the kernels for GPUs in a program that is built without them (CMake's HG_GPU_KERNELS is off).
-// Compiling those takes minutes, and a machine without a GPU runs all of them on the emulator.
+// This takes the place of the kernels for GPUs in a program that is built without them (CMake's HG_GPU_KERNELS is off).
+// Those kernels take minutes to compile, and a machine without a GPU runs all of them on the emulator anyway.
 
 #include "emulator/emulated_ladder.hpp"
 #include "ladder/hopper/wgmma_ceiling.hpp"

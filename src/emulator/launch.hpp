@@ -11,14 +11,14 @@
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
-/// What configure() was given last.
+/// The options that configure() got last.
 const EmulationOptions& configured();
 
 cudaError_t device_attribute(int* value, cudaDeviceAttr attribute);
 cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t& config);
 
-/// Runs the kernel to its end. `thread` is called once by each thread. Failures leave last_report() behind.
+/// Runs the kernel to its end. Each thread calls `thread` once. After a failure, last_report() says what was wrong.
 cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, const std::function<void()>& thread);
 
 /// A function of the driver, or null where the emulator has none of that name.

@@ -23,12 +23,12 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr std::size_t kSharedBlockBytes = 256 * 1024;
 constexpr int kRegisterFile = 64 * 1024;
-constexpr unsigned char kUndefinedByte = 0xFF;  // as part of a float or bf16, NaN
+constexpr unsigned char kUndefinedByte = 0xFF;  // a float or a bf16 of such bytes is NaN
 
-// A failure that no thread is to blame for: found while asynchronous work went on.
+// A failure that was found in asynchronous work, while no thread ran.
 struct WorkFailure : std::exception {};
 
-// `bytes` of memory between pages that fault.
+// `bytes` of memory between two pages that fault.
 unsigned char* map_guarded(std::size_t bytes) {
   void* const region = mmap(nullptr, bytes + 2 * kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) throw std::bad_alloc();
@@ -37,7 +37,7 @@ unsigned char* map_guarded(std::size_t bytes) {
   return begin;
 }
 
-// While it lives, a kernel's access to memory that there is none of becomes a report.
+// While it lives, a kernel's access to an address without memory becomes a report.
 class FaultReports {
  public:
   FaultReports() {
@@ -47,7 +47,8 @@ class FaultReports {
     sigaltstack(&stack, &old_stack_);
     struct sigaction action {};
     action.sa_sigaction = report;
-    // The handler is left by a jump, never by a return, on a stack of its own, as the thread's may be what overflowed.
+    // The handler ends by a jump, never by a return. It has a stack of its own, because the thread's may have
+    // overflowed.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(SIGSEGV, &action, &old_action_);
   }
@@ -76,7 +77,7 @@ class FaultReports {
   struct sigaction old_action_ {};
 };
 
-/// By Fisher and Yates: std::shuffle() gives another order with each standard library.
+/// The shuffle of Fisher and Yates. std::shuffle() would give another order with each standard library.
 void shuffle(std::vector<unsigned>* values, Random* random) {
   for (std::size_t i = values->size(); i > 1; --i) {
     std::swap((*values)[i - 1], (*values)[random->below(static_cast<std::uint32_t>(i))]);
@@ -108,8 +109,8 @@ bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std
   failed_ = false;
   report_.clear();
   const FaultReports fault_reports;
-  // Clusters do not wait for each other, so that one at a time is enough; but nothing says which one ends last, and
-  // what it stores stands.
+  // Clusters do not wait for each other, so it is enough to run one at a time. On a GPU any of them may end last and
+  // overwrite what others stored, so their order is random.
   const auto size = static_cast<unsigned>(cluster_size);
   std::vector<unsigned> first_ctas((grid.x + size - 1) / size);
   for (unsigned i = 0; i < first_ctas.size(); ++i) first_ctas[i] = i * size;
@@ -182,8 +183,8 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
   }
 }
 
-// Now work hurries, now it lags, now threads take turns at every step, now one falls far behind: each finds other
-// faults.
+// Asynchronous work hurries or lags, threads are often interrupted, or one thread, warp, warpgroup or CTA falls far
+// behind. Each mood finds other faults.
 void Machine::choose_mood(const Cluster& cluster) {
   constexpr std::uint32_t kWorkWeights[] = {0, 500, 8000, 40000, 65000};
   constexpr std::uint32_t kPreemptWeights[] = {0, 0, 300, 6000};
@@ -216,7 +217,7 @@ void Machine::schedule(Cluster* cluster) {
     if (mood_.steps-- == 0) choose_mood(*cluster);
     if (runnable_.empty() && work_.empty()) {
       if (cluster->live_threads() == 0) return;
-      // What is reported is the first sight: time-outs scatter the threads.
+      // The report describes the threads before the first time-out, because time-outs scatter them.
       if (time_outs_ == 0) deadlock = deadlock_report(*cluster);
       if (let_waits_time_out(cluster)) continue;
       report_ = deadlock;
@@ -240,8 +241,8 @@ void Machine::schedule(Cluster* cluster) {
   }
 }
 
-// Where nothing goes on any more, mbarrier.try_wait comes back: its time is over. Threads may poll a few
-// barriers and meet each other between; a deadlock is what that does not end.
+// When nothing else can happen, mbarrier.try_wait reaches its time limit and returns. Threads may poll a few barriers
+// and meet each other between. If no time-out lets anything happen, it is a deadlock.
 bool Machine::let_waits_time_out(Cluster* cluster) {
   constexpr int kMaxTimeOuts = 64;
   if (time_outs_++ == kMaxTimeOuts) return false;
@@ -301,7 +302,7 @@ void Machine::fail(const std::string& what) {
   report_ = what;
   failed_ = true;
   if (current == nullptr) {
-    report_ += fmt::format("\n  while what {} issued went on\n  at {}\n  at step {} of seed {}",
+    report_ += fmt::format("\n  in asynchronous work of {}\n  issued at {}\n  at step {} of seed {}",
                            who(stepping_->issuer()), where(stepping_->pc()), now_, config_.seed);
     throw WorkFailure();
   }
@@ -319,7 +320,7 @@ void Machine::thread_exits() {
   check_copies_at_exit();
   thread->state = Thread::State::Exited;
   --cta->live;
-  // Threads that have ended are not waited for.
+  // Barriers do not wait for threads that have ended.
   NamedBarrier& whole = cta->named[0];
   if (whole.arrived > 0 && whole.arrived >= static_cast<std::uint32_t>(cta->live)) {
     complete(&whole);
@@ -338,7 +339,7 @@ void Machine::check_exit(Cta* cta) {
     fail(fmt::format("CTA {} ends while {} TMA copies or st.asyncs may still write into its shared memory",
                      cta->index.x, cta->copies_in_flight));
   }
-  // One that came, but that nobody here waited for, comes too late in another schedule.
+  // If an arrival came, but nobody here waited for it, it comes too late in another schedule.
   const auto waited_for = [cta](const auto& arrival) {
     return std::any_of(cta->threads.begin(), cta->threads.end(),
                        [&](const Thread& own) { return own.clock.knows(arrival.first, arrival.second); });
@@ -359,7 +360,7 @@ void Machine::check_exit(Cta* cta) {
         "CTA {} ends while {} TMA stores may still read its shared memory: nobody waited for them",
         cta->index.x, cta->unread_stores.size()));
   }
-  // An arrival that came, but that nobody here waited for, comes too late in another schedule.
+  // If an arrival came, but nobody here waited for it, it comes too late in another schedule.
   for (const auto& [component, arrival] : cta->last_arrivals) {
     if (std::any_of(cta->threads.begin(), cta->threads.end(),
                     [&, component = component, clock = arrival.clock](const Thread& own) {
@@ -457,11 +458,12 @@ const char* name_of_async(WriteKind kind) {
   return kind == WriteKind::StAsync ? "an st.async" : "a cp.async";
 }
 
-// The async proxy sees an ordinary store after fence.proxy.async only.
+// The async proxy sees an ordinary store only after fence.proxy.async.
 void check_proxy_fences(const Granule& granule, std::uint32_t index, const char* access) {
   if (granule.generic == nullptr) return;
   for (const WordWrite& word : granule.generic->writes) {
-    // Of what an mbarrier told of, the issuer knows no more than others: who has waited fences.
+    // If an mbarrier tells that the copy is done, its issuer knows no more than others: a thread that waited must
+    // fence.
     const Thread* const fences = is_told_by_mbarrier(word.kind) ? current : word.writer;
     if (word.writer == nullptr || word.step <= fences->proxy_fence_at) continue;
     machine.fail(fmt::format("{} shared memory at {:#x} that {} wrote without fence.proxy.async after it",
@@ -629,7 +631,7 @@ bool DeviceHeap::free(const void* address) {
   const auto block =
       std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& other) { return other.first == offset; });
   if (block == blocks_.end()) return false;
-  // Gives the memory back, not the addresses: whatever still points there faults.
+  // Gives the memory back but keeps the addresses, so that accesses through old pointers fault.
   if (mmap(region_ + offset, block->second - offset, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
     std::abort();
@@ -640,7 +642,7 @@ bool DeviceHeap::free(const void* address) {
 
 void DeviceHeap::free_all() {
   if (region_ == nullptr || used_ == 0) return;
-  // Gives the memory back, and lets whatever still points there fault.
+  // Gives the memory back, and lets accesses through old pointers fault.
   if (mmap(region_, used_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
       MAP_FAILED) {
     std::abort();

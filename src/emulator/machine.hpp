@@ -18,7 +18,7 @@
 #include "emulator/random.hpp"
 #include "emulator/trace.hpp"
 
-// The emulated GPU from the inside: what device_api.hpp's functions work on.
+// The state of the emulated GPU, on which the functions of device_api.hpp work.
 namespace hopper_gemm::emulator {
 
 struct Cluster;
@@ -28,10 +28,10 @@ struct Warpgroup;
 
 inline constexpr int kWarpSize = 32;
 inline constexpr int kWarpgroupSize = 128;
-inline constexpr std::uint32_t kSharedWindow = 1024;  ///< first address: what lies below is the driver's
-inline constexpr std::uint32_t kRankShift = 24;       ///< of a shared::cluster address, rank + 1 above it
+inline constexpr std::uint32_t kSharedWindow = 1024;  ///< first address; the driver has what lies below
+inline constexpr std::uint32_t kRankShift = 24;  ///< a shared::cluster address has rank + 1 above this bit
 inline constexpr std::uint32_t kGranuleBytes = 16;
-inline constexpr std::uint32_t kWordBytes = 2;  ///< what ordinary accesses are told apart by: a bf16
+inline constexpr std::uint32_t kWordBytes = 2;  ///< the unit of ordinary accesses: a bf16
 inline constexpr std::uint32_t kWordsPerGranule = kGranuleBytes / kWordBytes;
 inline constexpr std::uint32_t kAllWords = (1U << kWordsPerGranule) - 1;
 inline constexpr int kMaxWarpgroups = 8;
@@ -39,24 +39,24 @@ inline constexpr int kMaxWarpgroups = 8;
 /// Threads that wait for the same thing.
 using WaitList = std::vector<Thread*>;
 
-/// How the last write through the generic proxy to a word was made, which is what orders others behind it.
+/// How the last write through the generic proxy to a word was made. It decides what orders other accesses after it.
 enum class WriteKind : std::uint8_t {
   Store,
-  CpAsync,           ///< for which the issuer waited: an ordinary store of that moment
-  CpAsyncToBarrier,  ///< that an mbarrier told of, through cp.async.mbarrier.arrive
-  StAsync            ///< that its mbarrier told of
+  CpAsync,           ///< the issuer waited for it: it counts as an ordinary store at that moment
+  CpAsyncToBarrier,  ///< an mbarrier told that it was done, through cp.async.mbarrier.arrive
+  StAsync            ///< its mbarrier told that it was done
 };
 
 /// The last write through the generic proxy to a word.
 struct WordWrite {
-  Thread* writer = nullptr;  ///< null if there was none since TMA wrote
+  Thread* writer = nullptr;  ///< null if nobody has written since TMA did
   std::uint64_t step = 0;
   std::uint32_t component = 0;  ///< the writer's or the mbarrier's,
   std::uint32_t clock = 0;      ///< and its clock then
   WriteKind kind = WriteKind::Store;
 };
 
-/// Who read a word since it was last written, and the reader's clock then.
+/// A thread that read a word since it was last written, and its clock then.
 struct WordRead {
   Thread* reader;
   std::uint32_t clock;
@@ -68,9 +68,9 @@ struct GenericUses {
   std::array<std::vector<WordRead>, kWordsPerGranule> reads;
 };
 
-/// What is known of 16 bytes of shared memory.
+/// What the emulator knows about 16 bytes of shared memory.
 struct Granule {
-  /// Null until the first: most granules hold operands, which TMA writes and wgmma reads, and never have any.
+  /// Null until the first one. Most granules hold operands: TMA writes them, wgmma reads them, and no thread does.
   std::unique_ptr<GenericUses> generic;
   std::uint32_t copy = 0;          ///< the TMA copy that wrote it last, 0 for none
   std::int32_t row = 0;            ///< where that copy found it in its tensor: row,
@@ -85,7 +85,7 @@ struct Granule {
   Thread* store_waiter = nullptr;  ///< who waited for the last TMA store that read it, and its clock then
   std::uint32_t store_clock = 0;
   std::array<std::uint32_t, kMaxWarpgroups>
-      wgmma_groups{};  ///< of each warpgroup, the end of those that read it
+      wgmma_groups{};  ///< for each warpgroup, the end of its groups that read it
 
   GenericUses& generic_uses() {
     if (generic == nullptr) generic = std::make_unique<GenericUses>();
@@ -96,13 +96,13 @@ struct Granule {
 struct Mbarrier {
   std::uint32_t count = 0;
   std::int64_t pending = 0;  ///< arrivals
-  std::int64_t bytes = 0;    ///< announced and not yet come; negative while they came before
+  std::int64_t bytes = 0;    ///< announced and not yet come; negative if they come before the announcement
   std::uint64_t phase = 0;
   Thread* initializer = nullptr;
   std::uint64_t initialized_at = 0;
   std::uint32_t init_clock = 0;
   std::uint32_t component = 0;
-  std::uint32_t pieces = 0;  ///< of TMA copies that came
+  std::uint32_t pieces = 0;  ///< how many pieces of TMA copies have come
   BarrierClock clock;
   WaitList waiting;
 };
@@ -120,7 +120,7 @@ struct Meeting {
   const char* what;
   std::uint32_t mask;
   std::uint32_t arrived;
-  const void* pc;  ///< of the first to arrive
+  const void* pc;  ///< where the first lane to arrive is
   BarrierClock clock;
 };
 
@@ -134,13 +134,13 @@ struct WarpOperands {
 /// Where the lanes of a warp meet.
 struct Warp {
   std::vector<Meeting> meetings;  ///< one for each group of lanes that go different ways
-  std::uint32_t met = 0;          ///< lanes whose meeting is over, and that have not noticed yet
+  std::uint32_t met = 0;          ///< lanes that have not yet noticed that their meeting is over
   std::array<std::uint32_t, kWarpSize> values{};
   std::array<int, kWarpSize> sources{};
-  std::array<std::uint32_t, kWarpSize> results{};  ///< of each lane: it alone reads its own
+  std::array<std::uint32_t, kWarpSize> results{};  ///< for each lane, which alone reads its own
   std::array<std::array<std::uint32_t, 4>, kWarpSize> registers{};
   std::array<std::array<std::uint16_t, 8>, kWarpSize>
-      rows{};  ///< of ldmatrix, by the lane that gave the address
+      rows{};  ///< rows of ldmatrix, by the lane that gave the address
   std::array<WarpOperands, kWarpSize> operands{};
   WaitList waiting;
 };
@@ -164,11 +164,11 @@ struct AsyncCopy {
   Cta* cta = nullptr;
   std::uint32_t address = 0;
   std::uint32_t bytes = 0;
-  bool landed = false;          ///< its bytes are there, which nobody may rely on
-  bool tracked = false;         ///< an mbarrier will tell of it
-  bool settled = false;         ///< somebody waited for it, or its mbarrier told of it:
-  std::uint32_t component = 0;  ///< who knows this component
-  std::uint32_t clock = 0;      ///< at this clock may use the bytes
+  bool landed = false;          ///< its bytes are there, but nobody may rely on that
+  bool tracked = false;         ///< an mbarrier will tell when it is done
+  bool settled = false;         ///< somebody waited for it, or its mbarrier told that it is done;
+  std::uint32_t component = 0;  ///< a thread that knows this component
+  std::uint32_t clock = 0;      ///< at this clock may then use the bytes
 };
 using AsyncCopies = std::vector<std::shared_ptr<AsyncCopy>>;
 
@@ -178,7 +178,7 @@ struct Accumulation {
   std::vector<float> values;  // [64, n]
 };
 
-/// That a thread's registers belong to wgmmas that it has not waited for.
+/// Registers of a thread that belong to wgmmas for which it has not waited.
 struct BusyRegisters {
   float* registers;
   std::size_t bytes;
@@ -199,7 +199,7 @@ struct Thread {
   enum class State { Runnable, Blocked, Exited } state = State::Runnable;
   const void* pc = nullptr;  ///< where it called the emulator last
 
-  // What it waits for while it is blocked: a sentence, and the mbarrier if it is one.
+  // While the thread is blocked: what it waits for, in words, and the mbarrier if it is one.
   const char* waits_for = "";
   std::int64_t barrier_address = -1;
   std::uint64_t awaited_parity = 0;
@@ -278,24 +278,24 @@ struct Cta {
   std::vector<Granule> granules;
   std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by address
   std::array<NamedBarrier, 16> named{};
-  /// The last even and the last odd __syncthreads_and() that somebody came to with false, by number + 1.
+  /// The number + 1 of the last even and of the last odd __syncthreads_and() to which a thread came with false.
   std::array<std::uint64_t, 2> refused{};
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   int live = 0;
   int free_registers = 0;
-  int copies_in_flight = 0;  ///< of TMA and st.async, into its shared memory
-  int async_arrivals = 0;    ///< of cp.async.mbarrier.arrive, at its mbarriers, to come
+  int copies_in_flight = 0;  ///< copies of TMA and st.async into its shared memory
+  int async_arrivals = 0;    ///< arrivals of cp.async.mbarrier.arrive that are still to come at its mbarriers
   std::map<std::uint32_t, std::uint32_t>
-      async_arrival_clocks;  ///< of the last that came, or st.async, by the mbarrier's component
+      async_arrival_clocks;  ///< of the last such arrival or st.async, by the mbarrier's component
   std::vector<std::shared_ptr<BulkStore>> unread_stores;
   WaitList waiting_for_registers;
   struct Arrival {
     const Thread* thread;
     std::uint32_t clock;
   };
-  std::map<std::size_t, Arrival> last_arrivals;  ///< of each thread at an mbarrier of this CTA, by component
+  std::map<std::size_t, Arrival> last_arrivals;  ///< by thread: its last at this CTA's mbarriers
 };
 
 struct Cluster {
@@ -313,12 +313,12 @@ struct Cluster {
   }
 };
 
-/// Something that goes on without a thread, begun by the current one.
+/// Work that goes on without a thread. The current thread begins it.
 class AsyncWork {
  public:
   AsyncWork();
   virtual ~AsyncWork() = default;
-  /// Does a part. True: it is over.
+  /// Does a part of the work. True if it is over.
   virtual bool step() = 0;
 
   const Thread& issuer() const { return *issuer_; }
@@ -341,7 +341,7 @@ class Machine {
   void configure(const Config& config) { config_ = config; }
   int sms() const { return config_.sms; }
 
-  /// False: report() says why.
+  /// If false, report() says why.
   bool run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes,
            const std::function<void()>& body);
   const std::string& report() const { return report_; }
@@ -353,7 +353,7 @@ class Machine {
   /// Notes where the current thread is, and now and then lets another one run.
   void enter(const void* pc);
   void give_way();
-  /// Says that what threads wait for may still come.
+  /// Something has happened, so what threads wait for may still come.
   void forget_time_outs() { time_outs_ = 0; }
   [[noreturn]] void fail(const std::string& what);
   void add(std::unique_ptr<AsyncWork> work) { work_.push_back(std::move(work)); }
@@ -396,7 +396,7 @@ class Machine {
   Mood mood_{};
   std::uint64_t now_ = 0;
   std::uint32_t copies_ = 0;
-  int time_outs_ = 0;  ///< of waits, since asynchronous work went on or a phase ended
+  int time_outs_ = 0;  ///< of waits, since asynchronous work last went on or a phase ended
   Index3 grid_{};
   Index3 block_{};
   std::uint32_t shared_bytes_ = 0;
@@ -415,13 +415,13 @@ class Machine {
 
 extern Machine machine;
 
-/// The first thing that a function of device_api.hpp does: its caller is where the thread is.
+/// Every function of device_api.hpp does this first. It notes that the thread is at the caller of the function.
 #define HG_ENTER() ::hopper_gemm::emulator::machine.enter(__builtin_return_address(0))
 
 extern Thread* current;  ///< null while the host or the scheduler runs
 
-/// Where `address` lies: a CTA of the current thread's cluster and an address in its window. Fails where it is
-/// not in its dynamic shared memory.
+/// Where `address` lies: a CTA of the current thread's cluster, and an address in that CTA's window. Fails if it is not
+/// in the CTA's dynamic shared memory.
 struct SharedPlace {
   Cta* cta;
   std::uint32_t address;
@@ -429,39 +429,39 @@ struct SharedPlace {
 SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* what);
 inline std::uint32_t granule_of(std::uint32_t address) { return (address - kSharedWindow) / kGranuleBytes; }
 
-/// What an ordinary access to shared memory of the current thread's cluster means; fails where it may not be made.
+/// Records an ordinary access to shared memory of the current thread's cluster. Fails if it may not be made.
 void note_shared_read(const void* pointer, std::size_t bytes);
 void note_shared_write(const void* pointer, std::size_t bytes);
 
-/// All have arrived that are waited for.
+/// All threads that the barrier waits for have arrived.
 void complete(NamedBarrier* barrier);
 void complete_cluster_barrier(Cluster* cluster);
 
-/// The current thread arrives: what it did so far is ordered before what those do who wait.
+/// The current thread arrives: what it did so far is ordered before what waiting threads do afterwards.
 void publish(BarrierClock* clock);
 /// The current thread has waited.
 void learn(const BarrierClock& clock);
 
-/// Fails if an access to this granule is not ordered before the current thread's next one, so that another schedule
-/// could turn them round. words: a bit for each that is accessed. access: what the thread is about to do, as the start
-/// of a sentence.
+/// Fails if an earlier access to this granule is not ordered before the current thread's next one, so that another
+/// schedule could swap them. words: a bit for each word that is accessed. access: what the thread is about to do, as
+/// the start of a sentence.
 void check_writes_are_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access);
 void check_all_is_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access);
-/// Forgets how these words were used: they have been written.
+/// These words have been written, so forgets how they were used before.
 void forget_uses(Cta* cta, std::uint32_t granule, std::uint32_t words);
 
 /// Fails if a cp.async or an st.async may still write one of these words. does: as the start of a sentence.
 void check_not_filling(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does);
 /// Fails if the generic proxy may not overwrite these words now. does: as the start of a sentence.
 void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does);
-/// Fails if the current thread ends too early for its cp.asyncs.
+/// Fails if the current thread, which ends, has not waited for its cp.asyncs.
 void check_copies_at_exit();
 
 /// Fails if the async proxy may not touch this granule now.
 void check_async_read(Cta* cta, std::uint32_t granule, const char* reads);
 void check_async_write(Cta* cta, std::uint32_t granule);
 
-/// Bytes that came for an mbarrier.
+/// `bytes` have come for an mbarrier.
 void mbarrier_complete(Cta* cta, std::uint32_t address, std::int64_t bytes);
 /// The component of the mbarrier that a piece of a TMA copy completes on, and its clock then.
 struct Fill {
@@ -469,11 +469,13 @@ struct Fill {
   std::uint32_t clock;
 };
 Fill next_fill(Cta* cta, std::uint32_t mbarrier);
-/// The current thread announces an arrival that comes later: its place. increments: the pending count, for it.
+/// The current thread announces an arrival that comes later. Returns the mbarrier's place. increments: whether the
+/// pending count goes up for this arrival.
 SharedPlace mbarrier_expects_arrival(std::uint32_t address, bool increments);
 void mbarrier_async_arrival(Cta* cta, std::uint32_t address);
 BarrierClock& mbarrier_clock(Cta* cta, std::uint32_t address);
-/// Fails unless the async proxy or another CTA can see an mbarrier there. completes: who does what on it.
+/// Fails unless there is an mbarrier that the async proxy and other CTAs can see. completes: who does what on it, as
+/// the start of a sentence.
 void check_mbarrier_for_async(Cta* cta, std::uint32_t address, const char* completes);
 std::string describe_mbarrier(const Cta& cta, std::uint32_t address);
 
@@ -486,7 +488,7 @@ std::string where(const void* pc);
 class DeviceHeap {
  public:
   void* allocate(std::size_t bytes);
-  /// False: it is not the begin of an allocation.
+  /// False if `address` is not the beginning of an allocation.
   bool free(const void* address);
   void free_all();
   /// True if `address` lies in the heap's region at all.
@@ -504,7 +506,7 @@ class DeviceHeap {
   std::vector<std::pair<std::size_t, std::size_t>> blocks_;  // begin, end; ascending
 };
 extern DeviceHeap device_heap;
-/// Fails unless a kernel may access these bytes of global memory. Memory of the host's is not checked.
+/// Fails unless a kernel may access these bytes of global memory. It does not check the host's memory.
 void check_global(const void* address, std::size_t bytes, const char* what);
 
 }  // namespace hopper_gemm::emulator

@@ -1,6 +1,6 @@
 // Sees every load and store of the kernels: the emulated sources are compiled with -fsanitize=thread,alignment, which
-// calls one of these functions before each, and another one before each that is misaligned for its type. Nothing of the
-// sanitizers themselves is linked.
+// calls one of these functions before each access, and another one before each access that is misaligned for its type.
+// The sanitizers themselves are not linked.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ void check_shared_bounds(const Cta& cta, const void* pointer, std::size_t bytes)
   }
 }
 
-// The CTA and the granules of an access, and a bit for each word of them that it touches.
+// The CTA and the granules of an access, with a bit for each word that it touches.
 template <typename Check>
 void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
   Cta* const cta = shared_owner(pointer);
@@ -75,7 +75,7 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
   }
 }
 
-/// What the compiler says of an access that -fsanitize=alignment has found: of GCC and clang the same.
+/// What the compiler says about an access that -fsanitize=alignment has found. GCC and clang have the same layout.
 struct AccessedType {
   std::uint16_t kind;
   std::uint16_t info;
@@ -197,8 +197,8 @@ void __ubsan_handle_type_mismatch_v1(void* access, void* pointer) {
   hopper_gemm::emulator::report_misaligned(*static_cast<hopper_gemm::emulator::MisalignedAccess*>(access),
                                            pointer, __builtin_return_address(0));
 }
-// Of std::shared_ptr and the like on the host's side of a kernel's file: kernels have no atomics.
-// The guard of a function's static variable.
+// The host's code in a kernel's file uses these atomics, for std::shared_ptr and the like. Kernels have no atomics. The
+// first reads the guard of a function's static variable.
 std::uint8_t __tsan_atomic8_load(const volatile void* flag, int) {
   return __atomic_load_n(static_cast<const volatile std::uint8_t*>(flag), __ATOMIC_ACQUIRE);
 }

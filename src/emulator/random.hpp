@@ -19,7 +19,7 @@ class Random {
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>((next() >> 32) * bound >> 32);
   }
-  /// True once in 2^16 / weight times.
+  /// True with a probability of weight / 2^16.
   bool chance(std::uint32_t weight) { return (next() >> 48) < weight; }
 
  private:

@@ -1,4 +1,4 @@
-// TMA: copies between global and shared memory that go on by themselves.
+// TMA: copies between global and shared memory that go on without a thread.
 
 #include <cuda.h>
 #include <fmt/format.h>
@@ -15,10 +15,10 @@
 namespace hopper_gemm::emulator {
 namespace {
 
-constexpr std::uint64_t kMapMagic = 0x48475F544D415001;  // in place of what the driver writes
+constexpr std::uint64_t kMapMagic = 0x48475F544D415001;  // marks a map of the emulated driver
 constexpr int kMaxRank = 5;
 
-// What a CUtensorMap of the emulated driver holds.
+// The contents of a CUtensorMap of the emulated driver.
 struct EncodedMap {
   std::uint64_t magic;
   unsigned char* base;
@@ -131,7 +131,7 @@ class Box {
   std::int64_t extent_bytes() const {
     return static_cast<std::int64_t>(map_.extents[0]) * element_bytes(map_);
   }
-  /// The row's place in the tensor, as a number that neighbours in the first two dimensions count up.
+  /// The row's place in the tensor, as a number. The next row along the second dimension has the next number.
   std::int32_t tensor_row(std::uint32_t row) const {
     return map_.rank < 2 ? 0 : coords_[1] + static_cast<std::int32_t>(row);
   }
@@ -352,7 +352,8 @@ class StoreBox : public AsyncWork {
   void write(std::uint32_t row) {
     unsigned char* const destination = box_.row_base(row);
     if (destination == nullptr) return;
-    // Whole chunks of 16 bytes, as seen on an H200: what lies behind a row that ends within one is written over.
+    // As seen on an H200, TMA writes whole chunks of 16 bytes. If a row ends within one, it overwrites what lies
+    // behind.
     const std::int64_t end_of_row = (box_.extent_bytes() + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
     const std::int64_t end = std::min(box_.first_byte() + box_.row_bytes(), end_of_row);
     if (end <= box_.first_byte()) return;
@@ -409,7 +410,7 @@ void load(const Box& box, std::uint32_t destination, std::uint32_t barrier, std:
   }
 }
 
-// Whoever waits for stores of this thread: only itself.
+// The threads that wait for stores of this thread: itself, or none.
 WaitList* store_waiters(Thread* thread) { return &thread->store_waiters; }
 
 void store(const Box& box, std::uint32_t source, Reduction reduction) {

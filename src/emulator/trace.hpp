@@ -6,7 +6,7 @@
 
 namespace hopper_gemm::emulator {
 
-/// What happened when, in steps of the scheduler: for trace_json(), see emulator.hpp.
+/// What happened when, in steps of the scheduler. trace_json() writes it (see emulator.hpp).
 struct Trace {
   struct Event {
     std::uint64_t begin;
@@ -15,7 +15,7 @@ struct Trace {
     std::string lane;  ///< of the timeline: "warpgroup 0", "TMA"
     std::string name;
     std::string detail;
-    bool overlaps = false;  ///< others of its lane
+    bool overlaps = false;  ///< it may overlap others of its lane
   };
   std::vector<Event> events;
 };

@@ -22,15 +22,15 @@ void for_each_lane(std::uint32_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<std::size_t>(std::countr_zero(mask)));
 }
 
-// All lanes of `mask` meet; the last one to come does `effect`. Only __syncwarp() promises the order of memory
-// accesses: shuffles, votes, ldmatrix and stmatrix do not.
+// All lanes of `mask` meet, and the last one to come does `effect`. Only __syncwarp() orders memory accesses; shuffles,
+// votes, ldmatrix and stmatrix do not.
 template <typename Effect>
 void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect) {
   Warp& warp = *current->warp;
   const std::uint32_t lane_bit = 1U << (current->number % kWarpSize);
   if ((mask & lane_bit) == 0)
     machine.fail(fmt::format("{} by a lane that its mask {:#x} leaves out", what, mask));
-  // Lanes may go different ways, as long as no two meetings wait for each other's lanes.
+  // Lanes may take different branches, as long as no two meetings wait for each other's lanes.
   for (const Meeting& other : warp.meetings) {
     const bool same = std::string_view(other.what) == what && other.mask == mask;
     if (!same && (other.mask & lane_bit) != 0 && (other.arrived & mask) != 0) {
@@ -62,8 +62,8 @@ void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect
   warp.met &= ~lane_bit;
 }
 
-// One lane after the other does what the instruction means for it, as if it had just come back from waiting: what is
-// checked is checked for that lane, and is reported as its fault.
+// One lane after the other does its part of the instruction, as if it had just come back from waiting. Checks are made
+// for that lane, and a fault is reported as its fault.
 template <typename Visit>
 void as_each_lane(Visit visit) {
   Thread* const last = current;
@@ -75,7 +75,7 @@ void as_each_lane(Visit visit) {
   current = last;
 }
 
-// What lane `lane` holds of an 8x8 matrix, by rows.
+// The elements of an 8x8 matrix that lane `lane` holds, by rows.
 std::uint32_t matrix_register(const std::array<std::uint16_t, 8>* rows, std::size_t lane, bool transpose) {
   const std::size_t line = lane / 4;
   const std::size_t first = lane % 4 * 2;
@@ -84,8 +84,8 @@ std::uint32_t matrix_register(const std::array<std::uint16_t, 8>* rows, std::siz
   return low | high << 16;
 }
 
-// D[16, 8] += A[16, depth] * B[depth, 8], PTX ISA "Matrix Fragments for mma.m16n8k16". As wgmma's, the
-// products are added to each other first, then to the accumulator.
+// D[16, 8] += A[16, depth] * B[depth, 8], PTX ISA "Matrix Fragments for mma.m16n8k16". As with wgmma, the products are
+// added to each other first, and then to the accumulator.
 void multiply(std::array<WarpOperands, kWarpSize>* lanes, std::size_t depth, bool half) {
   constexpr std::size_t kRows = 16;
   constexpr std::size_t kColumns = 8;
@@ -223,7 +223,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     }
     warp.values[static_cast<std::size_t>(lane)] = place.address;
   }
-  // Every lane answers for the row whose address it gives: all are to fence anyway.
+  // Every lane answers for the row whose address it gives, since all lanes have to fence anyway.
   meet("stmatrix", kAllLanes, MemoryOrder::None, [] {});
   if (gives_row) {
     const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
@@ -239,7 +239,7 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
       __builtin_memcpy(destination + column * 2, &element, sizeof(element));
     }
   }
-  // Nobody goes on to change registers that others still store.
+  // No lane may go on and change its registers while other lanes still store them.
   meet("stmatrix", kAllLanes, MemoryOrder::None, [] {});
 }
 

@@ -1,4 +1,4 @@
-// wgmma: what a warpgroup does together, and the engine that multiplies meanwhile.
+// wgmma: what the threads of a warpgroup do together, and the engine that multiplies while they go on.
 
 #include <fmt/format.h>
 
@@ -71,8 +71,8 @@ struct Operand {
   std::uint32_t chunks() const { return mn_major ? extent / 8 : kDepth / 8; }
 };
 
-// All granules that the operand reads, checked. TMA wrote each with the row and the column that it has in its tensor:
-// one step along a line of the operand must be one along the tensor.
+// Checks all granules that the operand reads, and adds them to the wgmma. Each granule that TMA wrote knows its row and
+// column in the tensor. One step in the operand must be one step in the tensor.
 void add_granules(const Operand& operand, Wgmma* wgmma) {
   Cta* const cta = current->cta;
   bool known = false;
@@ -91,9 +91,8 @@ void add_granules(const Operand& operand, Wgmma* wgmma) {
         const std::int32_t this_column = granule.chunk - static_cast<std::int32_t>(chunk);
         if (known && (this_row != row || this_column != column)) {
           machine.fail(
-              fmt::format("{} a tile that its descriptor does not match: line {}, 16 bytes number {} are at "
-                          "{:#x}, where TMA "
-                          "put row {}, 16 bytes number {} of the tensor, not row {}, number {}",
+              fmt::format("{} a tile that its descriptor does not match: line {}, chunk {} of 16 bytes is at "
+                          "{:#x}, where TMA put row {}, chunk {} of the tensor, not row {}, chunk {}",
                           operand.name, line, chunk, address, granule.row, granule.chunk,
                           row + static_cast<std::int32_t>(line), column + static_cast<std::int32_t>(chunk)));
         }
@@ -203,7 +202,7 @@ void for_each_register(const Thread& thread, int n, Visit visit) {
   }
 }
 
-/// The current thread's next operation of its warpgroup: made by the first to come, checked by the others.
+/// The current thread's next operation of its warpgroup. The first thread to come makes it, and the others check it.
 WarpgroupOperation& join(WarpgroupOperation::Kind kind, int argument, bool increase) {
   Warpgroup& warpgroup = *current->warpgroup;
   const std::uint64_t number = current->next_operation++;
@@ -225,7 +224,7 @@ WarpgroupOperation& join(WarpgroupOperation::Kind kind, int argument, bool incre
   return operation;
 }
 
-// Operations in which all have taken part are over, but for those that others still point to.
+// Drops operations in which all threads have taken part. Keeps the newest one, to which the caller may still refer.
 void forget_finished(Warpgroup* warpgroup) {
   while (warpgroup->log.size() > 1 && warpgroup->log.front().arrived == kWarpgroupSize) {
     warpgroup->log.pop_front();
@@ -323,13 +322,13 @@ void wgmma_mma(const WgmmaShape& shape, float* accum, const std::uint32_t* a_reg
     for (const BusyRegisters& other : current->busy) registers += other.bytes / sizeof(float);
     if (registers > static_cast<std::size_t>(warpgroup.registers)) {
       machine.fail(
-          fmt::format("{} registers of accumulators, where setmaxnreg or the launch left {} a thread",
+          fmt::format("accumulators take {} registers per thread, and setmaxnreg or the launch left {}",
                       registers, warpgroup.registers));
     }
   }
   if (busy->accumulation != wgmma.accumulation || busy->accumulation->n != shape.n) {
     machine.fail(
-        "a wgmma on accumulators of which others, of another shape or set of registers, are in flight");
+        "a wgmma on accumulators that an unfinished wgmma of another shape or other registers works on");
   }
   busy->last_group = current->commits;
   if (a_registers != nullptr) {
@@ -357,7 +356,7 @@ void wgmma_wait(int pending_groups) {
   const auto pending = static_cast<std::uint64_t>(pending_groups);
   const std::uint64_t end_group = current->commits > pending ? current->commits - pending : 0;
   const auto in_flight = [&] {
-    // What not all threads have issued yet stands in the log only.
+    // A wgmma that not all threads have issued yet stands only in the log.
     const bool issuing =
         std::any_of(warpgroup.log.begin(), warpgroup.log.end(), [&](const WarpgroupOperation& other) {
           return other.kind == WarpgroupOperation::Kind::Mma && other.arrived < kWarpgroupSize &&
@@ -403,7 +402,7 @@ void set_max_registers(int registers, bool increase) {
   }
   Cta& cta = *warpgroup.cta;
   if (operation.arrived < kWarpgroupSize) {
-    // Until the last one has come and has found the registers.
+    // Wait until the last thread has come and has found the registers.
     while (warpgroup.registers != registers)
       machine.block(&warpgroup.waiting, "its warpgroup to take part in setmaxnreg");
     forget_finished(&warpgroup);

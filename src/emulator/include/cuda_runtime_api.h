@@ -1,4 +1,4 @@
-// Emulated: what the launches of the project's kernels use of the CUDA runtime. Types are the toolkit's.
+// Emulated: the part of the CUDA runtime that launches of the project's kernels use. The types are the toolkit's.
 #pragma once
 
 #include_next <cuda_runtime_api.h>
@@ -20,7 +20,7 @@
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
 
-// What nvcc has built in.
+// nvcc has these built in.
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __forceinline__
@@ -28,7 +28,7 @@
 
 namespace hopper_gemm::emulator {
 
-/// One of threadIdx, blockIdx, blockDim and gridDim: what its members are depends on the thread that asks.
+/// One of threadIdx, blockIdx, blockDim and gridDim. Its members depend on the thread that asks.
 template <const Index3& (*kOfThread)()>
 struct BuiltInIndex {
   template <unsigned Index3::*kMember>
@@ -72,7 +72,7 @@ inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits);
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
-// Ordinary loads and stores: the hints are for caches.
+// These are ordinary loads and stores, because the hints are for caches.
 template <typename T>
 T __ldg(const T* source) {
   return *source;
@@ -106,12 +106,12 @@ inline const char* get_error_name(cudaError_t error) {
   return error == cudaSuccess ? "cudaSuccess" : "the emulated launch failed";
 }
 inline const char* get_error_string(cudaError_t) { return last_report(); }
-// A launch ends before it returns, and says itself how.
+// A launch ends before it returns, and returns its own error.
 inline cudaError_t get_last_error() { return cudaSuccess; }
 inline cudaError_t synchronize() { return cudaSuccess; }
 inline cudaError_t stream_query(cudaStream_t) { return cudaSuccess; }
 
-/// There is no capture.
+/// The emulator captures no graphs.
 inline cudaError_t exchange_capture_mode(cudaStreamCaptureMode*) { return cudaSuccess; }
 
 inline cudaError_t get_device_count(int* devices) {
@@ -126,7 +126,7 @@ inline cudaError_t device_get_attribute(int* value, cudaDeviceAttr attribute, in
   return device_attribute(value, attribute);
 }
 
-// Both sides may use all of it.
+// Host and kernels may use all memory.
 template <typename T>
 cudaError_t malloc(T** memory, std::size_t bytes) {
   try {
@@ -143,7 +143,7 @@ inline cudaError_t memset(void* memory, int value, std::size_t bytes) {
   std::memset(memory, value, bytes);
   return cudaSuccess;
 }
-/// Launches have ended when they return: there is nothing to wait for.
+/// Launches have ended when they return, so there is nothing to wait for.
 inline cudaError_t memset_async(void* memory, int value, std::size_t bytes, cudaStream_t) {
   return memset(memory, value, bytes);
 }
@@ -176,7 +176,7 @@ inline cudaError_t driver_get_version(int* version) {
   return cudaSuccess;
 }
 
-// The version of the entry point is not looked at: there is one.
+// The version of the entry point is ignored, because there is only one.
 template <typename... Version>
 cudaError_t get_driver_entry_point(const char* name, void** function, Version... version_and_flags) {
   const auto result = std::get<sizeof...(version_and_flags) - 1>(std::tuple(version_and_flags...));

@@ -1,5 +1,5 @@
 // Emulated: what the ladder uses of CUDA's warp matrix functions, 16x16x16 products of bf16 or half with fp32
-// accumulators. Which lane holds which elements is nobody's business but this file's, as in CUDA.
+// accumulators. As in CUDA, no code outside of this file may depend on which lane holds which elements.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -42,15 +42,15 @@ struct Element {
   unsigned column;
 };
 
-// The fragments of two mma.m16n8k16 side by side (ptx/mma.cuh): of A and the accumulators, element i; of B, whose rows
-// are K, its transpose's.
+// Where element i of A or of the accumulators lies. The fragments are those of two mma.m16n8k16 side by side
+// (ptx/mma.cuh). For B, whose rows are K, this is the place in its transpose.
 inline Element element_of(int i) {
   const unsigned lane = ::hopper_gemm::emulator::thread_index().x % 32;
   const auto number = static_cast<unsigned>(i);
   return {lane / 4 + number / 2 % 2 * 8, lane % 4 * 2 + number % 2 + number / 4 * 8};
 }
 
-// The address and the pitch that CUDA asks for: 32 bytes and 16 bytes.
+// CUDA asks for an address that is a multiple of 32 bytes, and a pitch that is a multiple of 16 bytes.
 template <typename T>
 void check(const T* matrix, unsigned ldm, const char* instruction) {
   if (reinterpret_cast<std::uintptr_t>(matrix) % 32 != 0) {
@@ -128,8 +128,8 @@ void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
               const fragment<matrix_a, 16, 16, 16, T, LayoutA>& a,
               const fragment<matrix_b, 16, 16, 16, T, LayoutB>& b,
               const fragment<accumulator, 16, 16, 16, float>& c) {
-  // The accumulators' elements 0 to 3 are columns 0 to 7, 4 to 7 the others; of B, bits 1 and 2 of the number
-  // are N and K.
+  // The accumulators' elements 0 to 3 are in columns 0 to 7, and 4 to 7 in the others. For B, bits 1 and 2 of the
+  // element's number are N and K.
   const std::uint32_t a_pairs[4] = {detail::pair(a.x), detail::pair(a.x + 2), detail::pair(a.x + 4),
                                     detail::pair(a.x + 6)};
   for (int half = 0; half < 2; ++half) {

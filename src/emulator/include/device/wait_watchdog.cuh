@@ -1,5 +1,5 @@
-// Emulated: a wait that never ends is found by the scheduler, which knows when nothing can happen any more. The
-// watchdog tells it who waits for what.
+// Emulated: the scheduler finds a wait that never ends, because it knows when nothing can happen any more. The watchdog
+// tells it who waits for what.
 #pragma once
 
 #include <cuda/std/cstdint>

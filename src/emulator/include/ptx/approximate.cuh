@@ -7,7 +7,7 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// More exact than a GPU's.
+// The results are more exact than a GPU's.
 HG_PTX_INLINE float ex2_approx_ftz(float x) { return std::exp2(x); }
 
 HG_PTX_INLINE float rcp_approx_ftz(float x) { return 1 / x; }

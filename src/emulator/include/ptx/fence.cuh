@@ -12,12 +12,12 @@ HG_PTX_INLINE void fence_proxy_async_shared_cta() { emulator::fence_proxy_async(
 
 HG_PTX_INLINE void fence_proxy_async_shared_cluster() { emulator::fence_proxy_async(); }
 
-// Global memory is not tracked by proxy.
+// The emulator does not track proxies for global memory.
 HG_PTX_INLINE void fence_proxy_async_global() {}
 
 HG_PTX_INLINE void fence_mbarrier_init_release_cluster() { emulator::fence_mbarrier_init(); }
 
-// Tensor maps are read when a copy is issued, so that no stale one can be.
+// A copy reads its tensor map when it is issued, so no stale map can be used.
 HG_PTX_INLINE void fence_proxy_tensormap_generic_release_gpu() {}
 
 HG_PTX_INLINE void fence_proxy_tensormap_generic_acquire_gpu(const void* tensor_map) {

@@ -6,7 +6,7 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// An emulated launch ends before the next one begins: there is nothing to wait for.
+// An emulated launch ends before the next one begins, so there is nothing to wait for.
 HG_PTX_INLINE void griddepcontrol_wait() {}
 
 HG_PTX_INLINE void griddepcontrol_launch_dependents() {}

@@ -6,7 +6,7 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// There is no cache.
+// The emulator has no cache.
 HG_PTX_INLINE void prefetch_l2(const void* address) { static_cast<void>(address); }
 
 HG_PTX_INLINE void prefetch_l1(const void* address) { static_cast<void>(address); }
