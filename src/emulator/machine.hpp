@@ -29,7 +29,7 @@ struct Warpgroup;
 inline constexpr int kWarpSize = 32;
 inline constexpr int kWarpgroupSize = 128;
 inline constexpr std::uint32_t kSharedWindow = 1024;  ///< first address; the driver has what lies below
-inline constexpr std::uint32_t kRankShift = 24;  ///< a shared::cluster address has rank + 1 above this bit
+inline constexpr std::uint32_t kRankShift = 24;       ///< shared::cluster addresses have rank + 1 above
 inline constexpr std::uint32_t kGranuleBytes = 16;
 inline constexpr std::uint32_t kWordBytes = 2;  ///< the unit of ordinary accesses: a bf16
 inline constexpr std::uint32_t kWordsPerGranule = kGranuleBytes / kWordBytes;
@@ -295,7 +295,7 @@ struct Cta {
     const Thread* thread;
     std::uint32_t clock;
   };
-  std::map<std::size_t, Arrival> last_arrivals;  ///< by thread: its last at this CTA's mbarriers
+  std::map<std::size_t, Arrival> last_arrivals;  ///< the last one of each thread, by its component
 };
 
 struct Cluster {
