@@ -1,7 +1,6 @@
 #pragma once
 
-/* What a shared library shows of itself. Who compiles the sources into a program of their own may define it
- * away. */
+/* Marks what a shared library exports. A program that compiles the sources into itself may define it as nothing. */
 #ifndef HG_API
 #define HG_API __attribute__((visibility("default")))
 #endif

@@ -10,7 +10,7 @@ enum class DataType { BFloat16, Float16, Float32 };
 /// Bytes of one element.
 HG_HOST_DEVICE constexpr int size_of(DataType type) { return type == DataType::Float32 ? 4 : 2; }
 
-/// "bf16", "fp16" or "fp32": as command lines and tables spell it.
+/// "bf16", "fp16" or "fp32", as command lines and tables spell the type.
 HG_HOST_DEVICE constexpr const char* to_string(DataType type) {
   switch (type) {
     case DataType::BFloat16: return "bf16";
@@ -20,7 +20,7 @@ HG_HOST_DEVICE constexpr const char* to_string(DataType type) {
   return "";
 }
 
-/// How a matrix lies in memory: which of its lines are contiguous.
+/// How a matrix lies in memory: either its rows or its columns are contiguous.
 enum class Layout { RowMajor, ColumnMajor };
 
 }  // namespace hopper_gemm

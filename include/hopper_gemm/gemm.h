@@ -1,5 +1,5 @@
-/// The C interface of the library: what gemm.hpp has, for C11 and for whatever calls C. There stands what
-/// each field and each operand means, and what is allowed.
+/// The C interface of the library, for C11 and for languages that can call C. It offers what gemm.hpp offers. gemm.hpp
+/// documents what each field and each operand means, and which values are allowed.
 ///
 ///   hgemm_descriptor_t gemm = HGEMM_DESCRIPTOR_INIT;
 ///   gemm.m = m, gemm.n = n, gemm.k = k;
@@ -11,10 +11,11 @@
 ///   if (hgemm_plan_run(plan, &operands, stream) != HGEMM_OK) fail(hgemm_last_error_message());
 ///   hgemm_plan_destroy(plan);
 ///
-/// Every function takes null pointers, may be called by several threads at a time, and while streams capture. What a plan
-/// promises of programmatic dependent launch, captures and CUDA contexts stands in gemm.hpp, too. Structs grow at their
-/// end from one version to the next: struct_bytes, which the initialisers set, says which one the caller
-/// knows, and what that one lacks is as the initialisers have it.
+/// Every function accepts null pointers. Several threads may call it at the same time, also while streams capture.
+/// gemm.hpp also documents what a plan promises about programmatic dependent launch, captures and CUDA contexts.
+///
+/// A later version may add fields at the end of a struct. The initialisers set struct_bytes, which tells the library
+/// which version of the struct the caller knows. Fields that the caller's version lacks have the initialisers' values.
 #pragma once
 
 // NOLINTBEGIN(modernize-*): C
@@ -32,9 +33,9 @@ extern "C" {
 
 typedef enum hgemm_status {
   HGEMM_OK = 0,
-  HGEMM_INVALID_ARGUMENT = 1,  ///< a value that no GEMM can take
+  HGEMM_INVALID_ARGUMENT = 1,  ///< no GEMM can take this value
   HGEMM_UNSUPPORTED = 2,       ///< a valid GEMM that the library, the GPU or the driver cannot run
-  HGEMM_OUT_OF_MEMORY = 3,     ///< the host's included
+  HGEMM_OUT_OF_MEMORY = 3,     ///< of the GPU or of the host
   HGEMM_CUDA_ERROR = 4,        ///< the CUDA runtime or driver refused a call
   HGEMM_INTERNAL_ERROR = 5     ///< a fault of the library
 } hgemm_status_t;
@@ -57,15 +58,15 @@ typedef enum hgemm_activation {
   HGEMM_ACTIVATION_SILU = 4
 } hgemm_activation_t;
 
-/// As a leading dimension or a batch stride: without gaps.
+/// A leading dimension or a batch stride without gaps.
 #define HGEMM_PACKED INT64_C(-1)
 
-/// hopper_gemm::MatrixLayout. Part of other structs, and so for ever what it is.
+/// hopper_gemm::MatrixLayout. This struct never grows, because other structs contain it.
 typedef struct hgemm_matrix_layout {
   hgemm_layout_t order;
   int32_t transposed;         ///< 0 or 1
   int64_t leading_dimension;  ///< elements, or HGEMM_PACKED
-  int64_t batch_stride;       ///< elements, or HGEMM_PACKED; 0: all batches share one
+  int64_t batch_stride;       ///< elements, or HGEMM_PACKED; 0: all batches share one matrix
   int64_t alignment_bytes;
 } hgemm_matrix_layout_t;
 
@@ -86,7 +87,7 @@ typedef struct hgemm_descriptor {
   hgemm_data_type_t bias_type;
   int64_t bias_batch_stride;
   hgemm_activation_t activation;
-  hgemm_matrix_layout_t aux;  ///< where has_aux
+  hgemm_matrix_layout_t aux;  ///< ignored unless has_aux is 1
   int32_t gated;              ///< 0 or 1
   int32_t has_aux;            ///< 0 or 1
 } hgemm_descriptor_t;
@@ -94,7 +95,7 @@ typedef struct hgemm_descriptor {
 /// hopper_gemm::GemmOptions.
 typedef struct hgemm_options {
   size_t struct_bytes;  ///< sizeof(hgemm_options_t)
-  const char* config;   ///< null is as good as empty
+  const char* config;   ///< null means the same as an empty string
   int32_t programmatic_dependent_launch;
   size_t workspace_limit_bytes;
 } hgemm_options_t;
@@ -117,7 +118,7 @@ typedef struct hgemm_operands {
 #define HGEMM_MATRIX_LAYOUT_INIT \
   { HGEMM_ROW_MAJOR, 0, HGEMM_PACKED, HGEMM_PACKED, 16 }
 
-/// No elements, one batch, all of bf16, row-major, packed and 16-byte aligned.
+/// A problem without elements: one batch, with bf16 matrices that are row-major, packed and 16-byte aligned.
 #define HGEMM_DESCRIPTOR_INIT                                                                          \
   {                                                                                                    \
     sizeof(hgemm_descriptor_t), 0, 0, 0, 1, HGEMM_BF16, HGEMM_BF16, HGEMM_MATRIX_LAYOUT_INIT,          \
@@ -125,59 +126,60 @@ typedef struct hgemm_operands {
         HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE, HGEMM_MATRIX_LAYOUT_INIT, 0, 0                           \
   }
 
-/// The configuration that the library chooses, programmatic dependent launch where it helps, without a workspace.
+/// The library chooses the configuration. It uses programmatic dependent launch where that helps, and no workspace.
 #define HGEMM_OPTIONS_INIT \
   { sizeof(hgemm_options_t), NULL, 1, 0 }
 
-/// Null, with alpha 1 and beta 0.
+/// Null pointers, with alpha 1 and beta 0.
 #define HGEMM_OPERANDS_INIT \
   { sizeof(hgemm_operands_t), NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, 0, NULL }
 
 /// hopper_gemm::GemmPlan.
 typedef struct hgemm_plan hgemm_plan_t;
 
-/// A new plan for the current device, to be ended by hgemm_plan_destroy(). options: may be null, for the defaults. On
-/// failure *plan is null. As GemmPlan::create().
+/// Makes a new plan for the current device, like GemmPlan::create(). hgemm_plan_destroy() frees it. options: null for
+/// the defaults. On failure *plan is null.
 HG_API hgemm_status_t hgemm_plan_create(hgemm_plan_t** plan, const hgemm_descriptor_t* descriptor,
                                         const hgemm_options_t* options);
 
-/// What the plan was run for may still be running. Null does nothing.
+/// Frees a plan. Kernels that the plan has launched may still be running. Null does nothing.
 HG_API void hgemm_plan_destroy(hgemm_plan_t* plan);
 
-/// As GemmPlan::run(): returns without waiting, and can be captured into a graph.
+/// Like GemmPlan::run(): enqueues the GEMM on `stream` and returns without waiting. A graph can capture it.
 HG_API hgemm_status_t hgemm_plan_run(const hgemm_plan_t* plan, const hgemm_operands_t* operands,
                                      cudaStream_t stream);
 
-/// What hgemm_plan_run() needs of the caller, in bytes. 0 of null.
+/// The workspace in bytes that the caller must give hgemm_plan_run(). 0 if the plan is null.
 HG_API size_t hgemm_plan_workspace_bytes(const hgemm_plan_t* plan);
 
-/// As snprintf: writes the configuration's name, as much of it as fits, ended by a NUL, and returns its whole length
-/// without the NUL. buffer: may be null if buffer_bytes is 0. Of null the name is empty.
+/// Writes as much of the configuration's name as fits, with a NUL at the end, and returns the length of the whole name
+/// without the NUL, like snprintf. buffer: may be null if buffer_bytes is 0. A null plan has an empty name.
 HG_API size_t hgemm_plan_config(const hgemm_plan_t* plan, char* buffer, size_t buffer_bytes);
 
-/// The same of GemmPlan::explain(): a few lines of text.
+/// Writes the text of GemmPlan::explain(), a few lines, in the same way.
 HG_API size_t hgemm_plan_explain(const hgemm_plan_t* plan, char* buffer, size_t buffer_bytes);
 
-/// A plan, run once. For a problem that comes again, keep the plan: making one costs more than running.
+/// Makes a plan and runs it once. If the problem comes again, keep a plan instead: making one costs more than running
+/// it.
 HG_API hgemm_status_t hgemm_gemm(const hgemm_descriptor_t* descriptor, const hgemm_operands_t* operands,
                                  cudaStream_t stream, const hgemm_options_t* options);
 
-/// As interleave_gate_and_up().
+/// Like interleave_gate_and_up() in gemm.hpp.
 HG_API hgemm_status_t hgemm_interleave_gate_and_up(const hgemm_descriptor_t* descriptor, const void* gate,
                                                    const void* up, const hgemm_matrix_layout_t* halves,
                                                    void* b, cudaStream_t stream);
 
-/// "HGEMM_INVALID_ARGUMENT" and so on; of any other number "unknown status". Never null.
+/// The enumerator's name, such as "HGEMM_INVALID_ARGUMENT", or "unknown status" for any other number. Never null.
 HG_API const char* hgemm_status_string(hgemm_status_t status);
 
-/// The sentence about the last call on this thread that returned a status: empty if that was HGEMM_OK. Stays until the
-/// next such call on this thread. Never null.
+/// The error message of this thread's last call that returned a status. It is empty if that status was HGEMM_OK. The
+/// pointer is valid until this thread's next such call. Never null.
 HG_API const char* hgemm_last_error_message(void);
 
-/// The library's HOPPER_GEMM_VERSION, which need not be the header's.
+/// The HOPPER_GEMM_VERSION of the library that was loaded. The header's may differ.
 HG_API int hgemm_version(void);
 
-/// "1.2.3".
+/// The same as a string, such as "1.2.3".
 HG_API const char* hgemm_version_string(void);
 
 #ifdef __cplusplus

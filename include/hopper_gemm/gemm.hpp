@@ -2,9 +2,10 @@
 ///
 ///   D = activation(alpha · op(A) · op(B) + beta · C + bias), accumulated in fp32, for each of batch_count problems.
 ///
-/// It may store the activation's argument beside D, and D may be gated: activation(gate) · up.
+/// The library can also store the activation's argument in an auxiliary output. D may be gated: activation(gate) · up.
 ///
-/// Describe the problem, make a plan of it, run the plan as often as you like. Errors are statuses, want of memory too:
+/// Describe the problem, make a plan for it, and run the plan as often as you like. The library reports every error as
+/// a Status, also when memory runs out:
 ///
 ///   hopper_gemm::GemmDescriptor gemm;
 ///   gemm.m = m, gemm.n = n, gemm.k = k;
@@ -36,115 +37,120 @@ namespace library {
 class Plan;
 }
 
-/// As a leading dimension or a batch stride: without gaps.
+/// A leading dimension or a batch stride without gaps.
 inline constexpr std::int64_t kPacked = -1;
 
-/// How a matrix lies in memory, and what is taken from it. A matrix of R rows and C columns, as it is stored, has
-/// lines of C elements where it is row-major, of R elements where it is column-major.
+/// How a matrix lies in memory. Let the stored matrix have R rows and C columns. If it is row-major, its lines are its
+/// rows, of C elements each. If it is column-major, its lines are its columns, of R elements each.
 struct MatrixLayout {
   Layout order = Layout::RowMajor;
-  bool transposed = false;  ///< op(X) is the transpose of what is stored. Of A and B alone
-  /// Elements between the starts of consecutive lines, at least a line's length.
+  bool transposed = false;  ///< op(X) is the transpose of the stored matrix; only A and B may set this
+  /// Elements from the start of a line to the start of the next: at least a line's length.
   std::int64_t leading_dimension = kPacked;
-  /// Elements between the matrices of consecutive batches. Matrices may lie in each other's gaps, as heads of attention
-  /// do. 0: all batches share one, except of D, of which no two may have an element in common.
+  /// Elements from a batch's matrix to the next batch's. A matrix may lie in the gaps of another, as the heads of
+  /// attention do. 0: all batches share one matrix. D's and aux's batches must not share any element.
   std::int64_t batch_stride = kPacked;
-  /// What all addresses that the plan will be run with are multiples of, in bytes: a power of two, the size of an
-  /// element at least. With less than 16, or a leading dimension or batch stride that is no multiple of 16 bytes, TMA
-  /// cannot move the matrix, and a slower kernel is chosen.
+  /// Every address that the plan runs with is a multiple of this many bytes: a power of two, and at least the size of
+  /// an element. TMA can move the matrix only if this is 16 or more and the leading dimension and the batch stride are
+  /// multiples of 16 bytes. Otherwise the library takes a slower way.
   int alignment_bytes = 16;
 };
 
-/// A problem, without its operands.
+/// A GEMM without its operands.
 struct GemmDescriptor {
   std::int64_t m = 0;            ///< rows of op(A), C and D: 0 to 2^31 - 257
-  std::int64_t n = 0;            ///< columns of op(B), C and D: the same. Of a gated GEMM D has half as many
-  std::int64_t k = 0;            ///< columns of op(A), rows of op(B): the same; with 0 the product is 0
+  std::int64_t n = 0;            ///< columns of op(B), C and D, in the same range; a gated D has half as many
+  std::int64_t k = 0;            ///< columns of op(A), rows of op(B), in the same range; if 0, the product is 0
   std::int64_t batch_count = 1;  ///< 0 to 2^31 - 1
   DataType input_type = DataType::BFloat16;   ///< of A and B: bf16 or fp16
   DataType output_type = DataType::BFloat16;  ///< of C, D and aux
   MatrixLayout a;
   MatrixLayout b;
-  MatrixLayout c;  ///< order as D's, or no run may have a beta other than 0
+  MatrixLayout c;  ///< if its order differs from D's, every run must have beta = 0
   MatrixLayout d;
-  Bias bias = Bias::None;                   ///< M elements without gaps PerRow, N PerColumn
+  Bias bias = Bias::None;                   ///< PerRow has M elements without gaps, PerColumn N
   DataType bias_type = DataType::BFloat16;  ///< any
-  std::int64_t bias_batch_stride = 0;       ///< elements, or kPacked; 0: all batches share one
+  std::int64_t bias_batch_stride = 0;       ///< elements, or kPacked; 0: all batches share one bias
   Activation activation = Activation::None;
-  /// D[M, N / 2] = activation(gate) · up, as SwiGLU and its kin have it (Shazeer, "GLU Variants Improve Transformer",
-  /// arXiv:2002.05202). Columns of op(B), and elements of the bias, alternate in groups of 8, the gate's first and then up's:
-  /// interleave_gate_and_up() makes such a B. n is a multiple of 16, D is row-major, and no run has a beta other than 0.
+  /// D[M, N / 2] = activation(gate) · up, as in SwiGLU and its relatives (Shazeer, "GLU Variants Improve Transformer",
+  /// arXiv:2002.05202). Gate and up alternate in groups of 8 along the columns of op(B) and the elements of the bias;
+  /// the gate's group comes first. interleave_gate_and_up() makes such a B. n must be a multiple of 16, D must be
+  /// row-major, and every run must have beta = 0.
   bool gated = false;
-  /// Runs store aux[M, N] too: what the activation is applied to, of a gated GEMM gate and up as they lie in op(B). A
-  /// backward pass needs it.
+  /// Each run also stores aux[M, N], the input of the activation, which a backward pass needs. The aux of a gated GEMM
+  /// holds gate and up in the order of op(B)'s columns.
   bool has_aux = false;
-  MatrixLayout aux;  ///< order as D's. No two batches may have an element in common
+  MatrixLayout aux;  ///< its order must be D's, and its batches must not share any element
 };
 
-/// How a plan is to be made.
+/// Options of GemmPlan::create().
 struct GemmOptions {
-  /// A configuration by its name, as GemmPlan::config() gives it, or a family of them: "cooperative", "pingpong",
-  /// "small_m", "wgmma" for all three, or "mma_sync". create() fails if there is none of that name, or if the GPU or the
-  /// problem's extents do not suit it. If its kernel lacks an operation of the problem, the fastest kernel that has it runs
-  /// instead, and explain() says so. Empty: the library chooses, or takes what the environment variable HGEMM_CONFIG names
-  /// where that can compute the problem. A wrong value of the variable breaks nothing; explain() says that it was not
-  /// followed, and why.
+  /// The name of a configuration, as GemmPlan::config() returns it, or of a family: "cooperative", "pingpong",
+  /// "small_m", "wgmma" for all three, or "mma_sync". create() fails if no configuration has that name, or if the GPU
+  /// or the problem's extents do not suit it. If its kernel lacks an operation of the problem, the fastest kernel that
+  /// has it runs instead, and explain() says so.
+  ///
+  /// Empty: the library chooses. If the environment variable HGEMM_CONFIG names a configuration that can compute the
+  /// problem, the library takes that one. It ignores any other value of the variable, and explain() says why.
   std::string config;
-  /// On sm_90 the library's kernels overlap with their neighbours in the stream where launches gain from it (CUDA C++
-  /// Programming Guide, "Programmatic Dependent Launch and Synchronization").
+  /// On sm_90 the library's kernels overlap with the kernels before and after them in the stream if the launch gains
+  /// from it (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization").
   ///
-  /// A kernel of the library may start while the kernel before it runs. It neither reads nor writes memory until that
-  /// one has ended (PTX griddepcontrol.wait). Before, it sets itself up and prefetches operands to L2, where writes go,
-  /// too, so that no value grows stale there.
+  /// A kernel of the library may start while the kernel before it still runs. It neither reads nor writes global memory
+  /// until that kernel has ended (PTX griddepcontrol.wait). Until then it sets itself up and prefetches operands to L2.
+  /// The prefetch is safe, because all writes go through L2: no value there can become stale.
   ///
-  /// The kernel behind it may start before the library's kernel has ended, if it was launched with the attribute
-  /// cudaLaunchAttributeProgrammaticStreamSerialization. Such a kernel must call cudaGridDependencySynchronize() before
-  /// it reads D, or writes what this GEMM reads or its workspace. Any other kernel, copy or event waits by itself.
+  /// The next kernel may start before the library's kernel has ended if it was launched with the attribute
+  /// cudaLaunchAttributeProgrammaticStreamSerialization. It must call cudaGridDependencySynchronize() before it reads D
+  /// or aux, and before it writes the workspace or anything that this GEMM reads. Any other kernel, copy or event waits
+  /// by itself.
   ///
-  /// false turns both off, in graphs too.
+  /// false turns both overlaps off, also in graphs.
   bool programmatic_dependent_launch = true;
-  /// The most that GemmPlan::workspace_bytes() may ask for. What a workspace is good for is a small D with a
-  /// long K, more than the SMs of one cluster should share: half a MiB lets all SMs of an H200 share a D of
-  /// 64x64.
+  /// The most bytes that GemmPlan::workspace_bytes() may return. A workspace lets several clusters share K. That helps
+  /// if D is small and K is long: half a MiB lets all SMs of an H200 share a D of 64x64.
   std::size_t workspace_limit_bytes = 0;
 };
 
-/// The operands of one run: device pointers, aligned as the descriptor promises, the bias to its elements.
+/// The operands of one run. All are device pointers. Matrices are aligned as the descriptor promises, the bias to its
+/// element size.
 ///
-/// D, aux and the workspace overlap neither each other nor what is read. D may be C itself, with the same leading
-/// dimension and batch stride. Two operands overlap where the ranges from their first byte to their last do,
-/// unless their lines are equally many bytes apart and lie side by side, as those of column slices of one
-/// matrix: so may D and A.
+/// D, aux and the workspace must not overlap each other, nor anything that the run reads. The exception: D may be C
+/// itself, with the same leading dimension and batch stride.
+///
+/// Two operands overlap if the ranges from their first to their last byte overlap. Column slices of one matrix do not
+/// count as overlapping: their lines are the same number of bytes apart and lie side by side. D and A may be such
+/// slices.
 struct GemmOperands {
-  const void* a = nullptr;  ///< not read, and may be null, where alpha or K is 0; the same holds for b
+  const void* a = nullptr;  ///< not read, and may be null, if alpha or K is 0; the same holds for b
   const void* b = nullptr;
   void* d = nullptr;
-  const void* c = nullptr;     ///< not read, and may be null, where beta is 0
-  const void* bias = nullptr;  ///< null where there is none
-  void* aux = nullptr;         ///< the same
+  const void* c = nullptr;     ///< not read, and may be null, if beta is 0
+  const void* bias = nullptr;  ///< must be null if the descriptor has no bias
+  void* aux = nullptr;         ///< must be null if the descriptor has no aux
   float alpha = 1;
   float beta = 0;
-  /// GemmPlan::workspace_bytes() of them or more, 16-byte aligned, of no other run's at the time.
+  /// At least GemmPlan::workspace_bytes() bytes, 16-byte aligned. No other run may use them at the same time.
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
 
-/// A problem with the kernel and the configuration that were chosen for it on the device that was current.
+/// A problem with the kernel and the configuration that the library chose for it on the device that was current.
 ///
-/// A plan may be copied, which is cheap, and run by several threads on several streams at the same time.
+/// Copies of a plan are cheap. Several threads may run a plan on several streams at the same time.
 ///
 /// Captures: every function may be called while streams capture, in any mode (cudaStreamCaptureMode), even as the first
 /// call of a process. create() adds nothing to a graph.
 ///
-/// Contexts: a plan runs under every CUDA context of its device. The first run under another context, be it one of the
-/// program's own, a green context or the primary one after cudaDeviceReset(), makes the plan again, in the same
-/// configuration, for the SMs of that context. What counts is the thread's current context. A stream of another one may
-/// be used, but the plan is not sized for it.
+/// Contexts: a plan runs under every CUDA context of its device. The first run under another context makes the plan
+/// again in the same configuration, for the SMs of that context. Another context is one of the program's own, a green
+/// context, or the primary one after cudaDeviceReset(). The thread's current context counts. The stream may belong to
+/// another context, but the plan is not sized for that one.
 ///
-/// Environment: HGEMM_CONFIG alone, see GemmOptions::config.
+/// Environment: the library reads HGEMM_CONFIG and nothing else, see GemmOptions::config.
 class HG_API GemmPlan {
  public:
-  /// A plan of nothing, which refuses to run.
+  /// An empty plan, which refuses to run.
   GemmPlan();
   ~GemmPlan();
   GemmPlan(const GemmPlan&) noexcept;
@@ -152,55 +158,61 @@ class HG_API GemmPlan {
   GemmPlan& operator=(const GemmPlan&) noexcept;
   GemmPlan& operator=(GemmPlan&&) noexcept;
 
-  /// Makes this the plan of `descriptor` on the current device. On failure the plan stays what it was.
+  /// Makes this the plan of `descriptor` on the current device. On failure the plan does not change.
   ///
-  /// It waits for no other stream, except that CUDA may wait when it loads a kernel's code for the first time (CUDA C++
+  /// It waits for no other stream, but CUDA may wait when it loads a kernel's code for the first time (CUDA C++
   /// Programming Guide, "Lazy Loading"). The first plan of a context may run small kernels, and waits at most 2 ms for
   /// them.
   ///
-  /// InvalidArgument: names the field that no GEMM can have, or the configuration that there is not.
-  /// Unsupported: no GPU, or one older than sm_80, a driver that is too old, inputs of fp32, operands that
-  /// span 2^63 bytes or more, a configuration that is not for this problem. OutOfMemory: of the host or the
-  /// GPU. CudaError: the runtime refused a call.
+  /// InvalidArgument: a field has a value that no GEMM can have, or no configuration has the requested name. The
+  /// message names the field or the configuration.
+  /// Unsupported: there is no GPU, or it is older than sm_80; the driver is too old; the inputs are fp32; operands span
+  /// 2^63 bytes or more; or the requested configuration is not for this problem.
+  /// OutOfMemory: the host or the GPU has no memory left.
+  /// CudaError: the CUDA runtime refused a call.
   Status create(const GemmDescriptor& descriptor, const GemmOptions& options = {});
 
-  /// Enqueues the GEMM on `stream` and returns without waiting. It uses no other stream, and allocates no memory of the
-  /// GPU. Equal operands give equal bits on every run of a configuration.
+  /// Enqueues the GEMM on `stream` and returns without waiting. It uses no other stream and allocates no GPU memory.
+  /// Equal operands give equal bits on every run of a configuration.
   ///
-  /// Where D has no elements it does nothing, whatever the operands.
+  /// If D has no elements it does nothing, whatever the operands.
   ///
-  /// InvalidArgument: the message names the operand that is null, misaligned, too small or overlaps what it must not; or
-  /// the plan is one of nothing. Unsupported: the current device is not the plan's, or the current context has too few
-  /// SMs for its clusters. OutOfMemory: of the host. CudaError: CUDA refused the launch, as it does every launch once any
-  /// kernel of the process has failed. Addresses outside the GPU's memory fail in the kernel: the stream's next
-  /// synchronisation reports them.
+  /// InvalidArgument: an operand is null, misaligned or too small, or overlaps another that it must not; the message
+  /// names it. Or the plan is empty.
+  /// Unsupported: the current device is not the plan's, or the current context has too few SMs for the plan's clusters.
+  /// OutOfMemory: the host has no memory left.
+  /// CudaError: CUDA refused the launch, as it refuses every launch after any kernel of the process has failed.
+  ///
+  /// If an address is outside the GPU's memory, the kernel fails. The next synchronisation of the stream reports that.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
-  /// What run() needs of the caller, in bytes: at most GemmOptions::workspace_limit_bytes.
+  /// The workspace in bytes that the caller must give run(): at most GemmOptions::workspace_limit_bytes.
   std::size_t workspace_bytes() const;
 
-  /// The chosen configuration's name, such as "cooperative_128x256_s4_c2x1"; empty of a plan of nothing, and where D has
-  /// no elements.
+  /// The name of the chosen configuration, such as "cooperative_128x256_s4_c2x1". It is empty if the plan is empty or D
+  /// has no elements.
   const std::string& config() const;
 
-  /// What was chosen and why: a few lines of text.
+  /// A few lines of text that say what the library chose, and why.
   std::string explain() const;
 
  private:
   std::shared_ptr<const library::Plan> plan_;
 };
 
-/// Makes the B of a gated GEMM of its two weights: enqueues a copy on `stream` and returns without waiting.
+/// Interleaves two weight matrices to the B of a gated GEMM. Enqueues a copy on `stream` and returns without waiting.
 ///
-/// gemm: of the GEMM, all of whose batches are written. gate, up: device pointers to op(B) of k rows and n / 2 columns
-/// each, aligned to their elements; `halves` says how both lie in memory. b: as gemm.b lies; it overlaps neither.
+/// gemm: the GEMM's descriptor; B is written for all its batches. gate, up: device pointers to the two halves of op(B),
+/// k rows and n / 2 columns each, aligned to their element size. halves: how both lie in memory. b: where B is written,
+/// in the layout gemm.b; it must overlap neither half.
 ///
-/// InvalidArgument: names what is wrong with gemm or halves, or the pointer that is null or misaligned. CudaError: CUDA
-/// refused the launch.
+/// InvalidArgument: the message says what is wrong with gemm or halves, or which pointer is null or misaligned.
+/// CudaError: CUDA refused the launch.
 HG_API Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, const void* up,
                                      const MatrixLayout& halves, void* b, cudaStream_t stream);
 
-/// A plan of `descriptor`, run once. For a problem that comes again, keep the plan: making one costs more than running.
+/// Makes a plan and runs it once. If the problem comes again, keep a plan instead: making one costs more than running
+/// it.
 HG_API Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,
                    const GemmOptions& options = {});
 

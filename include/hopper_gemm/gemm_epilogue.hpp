@@ -5,28 +5,30 @@
 
 namespace hopper_gemm {
 
-/// What is applied to every element last.
+/// The function that the epilogue applies to every element before it rounds.
 ///
-/// Gelu is x · Φ(x) with the error function, GeluTanh its approximation 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
-/// (Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415), Silu x / (1 + exp(-x)). Relu keeps NaN. Before
-/// D's rounding the other three may be off by 2^-12 of x where D has 16 bits, and by 2e-6 of x where it is fp32.
+/// Gelu is x · Φ(x) with the error function. GeluTanh is its approximation 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
+/// (Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415). Silu is x / (1 + exp(-x)). Relu keeps NaN.
+/// Before D's rounding the other three may be off by 2^-12 of x if D has 16 bits, and by 2e-6 of x if D is fp32.
 enum class Activation { None, Relu, Gelu, GeluTanh, Silu };
 
-/// Which vector is added to the product: one element for every row of D, or for every column.
+/// The vector that the epilogue adds to the product. It has one element for every row of the product, or for every
+/// column.
 enum class Bias { None, PerRow, PerColumn };
 
-/// Columns of a gated product that belong to the gate, and then as many that are multiplied by it.
+/// Columns of a group of gate or up. The groups alternate along a gated product's columns, the gate's first.
 inline constexpr int kGateColumns = 8;
 
-/// What a kernel does with sums of products before it rounds them, all in fp32. Plain data: kernels take it by value.
+/// What a kernel does with the accumulated sums before it rounds them. It computes in fp32. Plain data: kernels take it
+/// by value.
 ///
 ///   value = alpha · sum + beta · C + bias, [M, N]
-///   aux = value, where there is one
-///   D = activation(value), or where it is gated, [M, N / 2]: activation(gate) · up, where groups of 8 columns of
-///       values alternate, the gate's first
+///   aux = value, if has_aux
+///   D = activation(value), [M, N]
+///   D = activation(gate) · up, [M, N / 2], if is_gated: gate and up are alternate groups of 8 columns of value
 ///
-/// C, D and aux are row-major matrices, one after the other at their batch strides (0: all the same one). Strides and
-/// leading dimensions are in elements. C is not read where beta is 0; it may be D, which a gated one may not.
+/// C, D and aux are row-major. A batch's matrix lies a batch stride behind the one before (0: all batches share one).
+/// Strides and leading dimensions are in elements. C is not read if beta is 0. C may be D unless D is gated.
 struct GemmEpilogue {
   void* d = nullptr;
   int64_t ldd = 0;
@@ -44,7 +46,7 @@ struct GemmEpilogue {
   Bias bias_kind = Bias::None;
   Activation activation = Activation::None;
   bool is_gated = false;
-  bool has_aux = false;  ///< known before its address is
+  bool has_aux = false;  ///< a field of its own, because a plan is made before aux's address is known
   float alpha = 1;
   float beta = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Marks a function that both sides may call; nothing for a compiler that knows no CUDA.
+/// Marks a function that host and device code may call. Expands to nothing for a compiler without CUDA.
 #ifdef __CUDACC__
 #define HG_HOST_DEVICE __host__ __device__
 #else

@@ -1,6 +1,6 @@
 #pragma once
 
-/// std::int64_t under a name that NVRTC can give it too, which has no <cstdint>; of the others no libcu++ is asked.
+/// std::int64_t. NVRTC has no <cstdint>, so it takes the type from libcu++. Other compilers need no libcu++.
 #ifdef __CUDACC_RTC__
 #include <cuda/std/cstdint>
 

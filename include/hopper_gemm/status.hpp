@@ -6,17 +6,17 @@
 
 namespace hopper_gemm {
 
-/// What kind of failure a `Status` reports; the message says which value was wrong and what is allowed.
+/// The kind of failure that a `Status` reports. Its message says which value was wrong, and which values are allowed.
 enum class StatusCode {
   Ok,
-  InvalidArgument,  ///< a value no GEMM can take: a negative extent, a null pointer, too short a pitch
+  InvalidArgument,  ///< no GEMM can take this value: a negative extent, a null pointer, too short a leading dimension
   Unsupported,      ///< a valid GEMM that this kernel, GPU or driver cannot run
-  OutOfMemory,      ///< the operands do not fit
+  OutOfMemory,      ///< an allocation failed, on the GPU or on the host
   Timeout,          ///< a kernel did not finish in time and is taken to hang; the CUDA context is lost
   CudaError,        ///< the CUDA runtime or driver refused a call; the message carries its name and text
 };
 
-/// The spelling of the enumerator, for messages and logs.
+/// The enumerator's name, for messages and logs.
 constexpr std::string_view to_string(StatusCode code) {
   switch (code) {
     case StatusCode::Ok: return "Ok";
@@ -33,8 +33,7 @@ constexpr std::string_view to_string(StatusCode code) {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  /// `code` must not be `StatusCode::Ok`; `message` is one sentence a user can act on, without a final full
-  /// stop.
+  /// `code` must not be `StatusCode::Ok`. `message` is one sentence that a user can act on, without a full stop.
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
   bool ok() const { return code_ == StatusCode::Ok; }
@@ -54,7 +53,7 @@ inline Status out_of_memory(std::string message) { return {StatusCode::OutOfMemo
 
 }  // namespace hopper_gemm
 
-/// Returns the Status of `expression` from the enclosing function unless it is Ok.
+/// Returns from the enclosing function with the Status of `expression`, unless that is Ok.
 #define HG_RETURN_IF_ERROR(expression)                                                        \
   do {                                                                                        \
     if (::hopper_gemm::Status hg_status_ = (expression); !hg_status_.ok()) return hg_status_; \
