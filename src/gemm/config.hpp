@@ -5,75 +5,77 @@
 
 namespace hopper_gemm::library {
 
-/// Elements along K of a block: 128 bytes, one swizzle atom.
+/// Elements along K of a K block: 128 bytes, the width of a swizzle atom.
 inline constexpr int kBlockK = 64;
 
-/// Which warps of a CTA take which role. All of these load by TMA and multiply by wgmma; what TMA cannot move, and GPUs
-/// before Hopper, are the back end mma_sync's.
+/// Which warps of a CTA take which role. All of these kernels load by TMA and multiply by wgmma. The back end mma_sync
+/// computes what TMA cannot load, and everything on GPUs other than sm_90.
 enum class Schedule {
-  Cooperative,  ///< one or two consumer warpgroups share a tile, one above the other; persistent CTAs
-  Pingpong,     ///< two consumer warpgroups have a tile each, and store it under the other's products
-  SmallM        ///< one consumer warpgroup, one producer warp, and stages of several blocks; one tile a CTA
+  Cooperative,  ///< one or two consumer warpgroups compute a tile together, each its own rows; persistent CTAs
+  Pingpong,     ///< two consumer warpgroups have a tile each: one multiplies while the other stores
+  SmallM        ///< one consumer warpgroup, one producer warp, and stages of several K blocks; one tile a CTA
 };
 
-/// What a kernel computes besides alpha · A·B.
+/// Which epilogues a kernel is compiled for.
 enum class Epilogues {
-  AlphaOnly,        ///< alpha · A·B alone is compiled
-  WithoutMatrices,  ///< and kernels that add a bias, apply an activation and a gate, and have any output type
-  All  ///< these also add a C, with a mixed tile N one of 16-bit elements that TMA can load, and store an aux
+  AlphaOnly,        ///< only alpha · A·B
+  WithoutMatrices,  ///< also bias, activation, gate, and any output type
+  All  ///< also C and aux; with a mixed tile N, C must have 16-bit elements and TMA must be able to load it
 };
 
-/// Which layouts of the operands a kernel is compiled for. Where B is MN-major its columns come in whole swizzle atoms.
+/// Which layouts of the operands a kernel is compiled for. The columns of an MN-major B come in whole swizzle atoms,
+/// which not every block_n consists of.
 enum class Majors {
   Any,
-  KMajorB,  ///< A as it comes
-  KMajor    ///< A and B
+  KMajorB,  ///< B is K-major, A has any layout
+  KMajor    ///< A and B are K-major
 };
 
-/// What is decided at compile time: what one CTA computes, and how CTAs share what they load. A structural type, which
-/// is the kernels' template parameter.
+/// What is decided at compile time: what one CTA computes, and how CTAs share their loads. It is a structural type,
+/// because it is a template parameter of the kernels.
 struct KernelConfig {
   Schedule schedule;
-  int consumers;      ///< warpgroups that multiply: 1 or 2
+  int consumers;      ///< consumer warpgroups: 1 or 2
   int block_m;        ///< rows of D of a CTA's tile
-  int block_n;        ///< columns of it, of a mixed tile N those of the wide tiles
+  int block_n;        ///< columns of D of a CTA's tile; with a mixed tile N, of a wide tile
   int stages;         ///< each of block_k elements along K
-  int cluster_m = 1;  ///< CTAs one above the other, which share B
-  int cluster_n = 1;  ///< CTAs side by side, which share A
+  int cluster_m = 1;  ///< CTAs along M, which share their loads of B
+  int cluster_n = 1;  ///< CTAs along N, which share their loads of A
   int block_k = kBlockK;
   int narrow_n = 0;      ///< columns of the narrow tiles of a mixed tile N; 0: all tiles have block_n
-  bool swap_ab = false;  ///< the transpose of D is computed: B's lines are wgmma's rows, A's its columns
+  bool swap_ab = false;  ///< the kernel computes the transpose of D: B supplies wgmma's M, A its N
   Epilogues epilogues = Epilogues::All;
   Majors majors = Majors::Any;
 
   HG_HOST_DEVICE friend constexpr bool operator==(const KernelConfig&, const KernelConfig&) = default;
 };
 
-/// A configuration: a kernel, and how many CTAs share a tile's K. The order in which K is summed follows from it: each of
-/// them adds up its blocks in ascending order, then the partials are added in the order of the CTAs of the cluster, and
-/// those of the workspace in the order of K.
+/// A configuration: a kernel, and how many CTAs share a tile's K. It fixes the order in which K is summed, so that
+/// equal operands give equal bits. Each CTA adds up its K blocks in ascending order. Then the partials of a cluster are
+/// added in the order of its CTAs, and those in the workspace in the order of K.
 struct GemmConfig {
   KernelConfig kernel;
-  int split_k = 1;            ///< CTAs of a cluster, which add up their partials among themselves
-  int workspace_split_k = 1;  ///< clusters, whose partials go through the workspace
+  int split_k = 1;            ///< CTAs of a cluster that share a tile's K; they exchange their partials
+  int workspace_split_k = 1;  ///< clusters that share a tile's K; their partials go through the workspace
 
   HG_HOST_DEVICE friend constexpr bool operator==(const GemmConfig&, const GemmConfig&) = default;
 };
 
-/// Lines of an MN-major operand that come at a time: 128 bytes of its rows, one swizzle atom.
+/// Elements along M or N of a TMA box of an MN-major operand: 128 bytes, the width of a swizzle atom.
 inline constexpr int kAtomLines = 64;
 
-/// The most CTAs that share a tile's K: the largest cluster that every sm_90 GPU runs.
+/// The most CTAs of a cluster that share a tile's K. Clusters of 8 are the largest that every sm_90 GPU runs.
 inline constexpr int kMaxSplitK = 8;
 
-/// What a kernel makes of accumulators. Each kind is a kernel of its own, since what a kernel could do, too, slows down
-/// one that runs for a few microseconds.
+/// Which epilogue a kernel has. Each kind is a kernel of its own, because operations that a launch does not use would
+/// still slow down a kernel of a few microseconds.
 enum class EpilogueKind {
-  AlphaOnly,  ///< D = alpha · A·B in a 16-bit type, at multiples of 16 bytes with rows of whole such chunks
-  General     ///< all that KernelConfig::epilogues says
+  AlphaOnly,  ///< D = alpha · A·B in a 16-bit type; D's address, pitch and rows are multiples of 16 bytes
+  General     ///< everything that KernelConfig::epilogues says
 };
 
-/// What a cooperative kernel writes D from, besides the stages: so many buffers of 2 KiB for each consumer warp.
+/// Staging buffers of each consumer warp, of 2 KiB each. The cooperative kernel with a mixed tile N has none: it stages
+/// D in its stages.
 inline constexpr int kStoreBuffers = 2;
 inline constexpr int kStoreBufferBytes = 16 * 128;
 
@@ -84,16 +86,16 @@ HG_HOST_DEVICE constexpr int cluster_size(const GemmConfig& config) {
   return cluster_size(config.kernel) * config.split_k;
 }
 
-/// Whether a kernel computes several batches in one launch. The cooperative one with a mixed tile N has no register left for
-/// a tile's batch: ptxas would serialise its wgmmas (C7511).
+/// Whether a kernel computes several batches in one launch. The cooperative kernel with a mixed tile N has no register
+/// left for a tile's batch: ptxas would serialise its wgmmas (C7511).
 HG_HOST_DEVICE constexpr bool takes_batches(const KernelConfig& kernel) {
   return kernel.schedule != Schedule::Cooperative || kernel.narrow_n == 0;
 }
 
-/// The most tiles that a kernel for small M computes one above the other: of more rows larger tiles are faster.
+/// The most tiles along M for a kernel for small M. For a larger M the larger tiles of other kernels are faster.
 inline constexpr int kMostSmallMTiles = 2;
 
-/// Lines of B that a stage has room for: as many as wgmma reads, of which a kernel for small M may use a part.
+/// Lines of B that a stage has room for: as many as wgmma reads. A tile of a kernel for small M may use only a part.
 HG_HOST_DEVICE constexpr int stage_lines_n(const KernelConfig& kernel) {
   constexpr int kWgmmaM = 64;
   return kernel.schedule == Schedule::SmallM ? ceil_div(kernel.block_n, kWgmmaM) * kWgmmaM : kernel.block_n;
@@ -110,27 +112,29 @@ HG_HOST_DEVICE constexpr bool shares_an_sm(const KernelConfig& kernel) {
   return kernel.stages * stage_bytes(kernel) <= kHalf;
 }
 
-/// Consumers and the warpgroup of the producer, or its warp.
+/// Threads of a CTA: its consumer warpgroups, and a warpgroup with the producer warp. A kernel for small M has the
+/// producer warp alone.
 HG_HOST_DEVICE constexpr int num_threads(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::SmallM ? 128 + 32 : (kernel.consumers + 1) * 128;
 }
 
-/// Stages and store buffers. Barriers and the bias take less than 3 KiB beside them.
+/// Bytes of the stages and the staging buffers. Barriers and the bias take less than 3 KiB more.
 HG_HOST_DEVICE constexpr int buffer_bytes(const KernelConfig& kernel) {
   return kernel.stages * stage_bytes(kernel) + kernel.consumers * 4 * kStoreBuffers * kStoreBufferBytes;
 }
 
-/// Whether the CTAs of a cluster may share a tile's K. They then share no loads; and adding up takes registers that the
-/// larger tiles of two consumers have not.
+/// Whether the CTAs of a cluster may share a tile's K. They then share no loads. The reduction takes registers, which
+/// the larger tiles of two consumers do not leave.
 HG_HOST_DEVICE constexpr bool can_split_k(const KernelConfig& kernel) {
   return cluster_size(kernel) == 1 && kernel.epilogues == Epilogues::All &&
          (kernel.consumers == 1 || kernel.block_m * kernel.block_n <= 128 * 128);
 }
 
-/// Rows and columns of D that a warp of a kernel for small M sends, adds up and stores at a time.
+/// Rows and columns of an epilogue subtile of a kernel for small M: what a warp sends, adds up and stores at a time.
 inline constexpr int kSmallMSubtile = 16;
 
-/// The most subtiles that peers send to a CTA, of a tile of `subtiles` that at most max_split CTAs add up in turn.
+/// The most subtiles that peers send to one CTA. A tile has `subtiles` of them, which are dealt to its CTAs, at most
+/// max_split.
 HG_HOST_DEVICE constexpr int most_peers_subtiles(int subtiles, int max_split) {
   int most = 0;
   for (int split = 2; split <= max_split; ++split) {
@@ -140,12 +144,13 @@ HG_HOST_DEVICE constexpr int most_peers_subtiles(int subtiles, int max_split) {
   return most;
 }
 
-/// The most CTAs of a cluster that share a tile's K. Of a kernel for small M, what their partials leave room for beside
-/// the stages; and tiles of other columns than 64 are so many that they need no large clusters.
+/// The most CTAs of a cluster that share a tile's K. In a kernel for small M the partials must fit into shared memory
+/// beside the stages. And if its tiles have another width than 64, D has so many of them that large clusters do not
+/// pay.
 HG_HOST_DEVICE constexpr int max_split_k(const KernelConfig& kernel) {
   if (!can_split_k(kernel)) return 1;
   if (kernel.schedule != Schedule::SmallM) return kMaxSplitK;
-  constexpr int kMost = 112 * 1024;  // half of an SM's, less what barriers take and the system
+  constexpr int kMost = 112 * 1024;  // half of an SM's, less the barriers and what the system reserves
   constexpr int kMostOfAll = 226 * 1024;
   constexpr int kSubtileBytes = kSmallMSubtile * kSmallMSubtile * 4;
   const int subtiles = kernel.block_m / kSmallMSubtile * (stage_lines_n(kernel) / kSmallMSubtile);
@@ -156,7 +161,7 @@ HG_HOST_DEVICE constexpr int max_split_k(const KernelConfig& kernel) {
   return split;
 }
 
-/// Why the cooperative kernel of one tile N cannot be compiled for a configuration, or nullptr.
+/// The reason why the cooperative kernel of one tile N cannot be compiled for a configuration, or nullptr.
 HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (kernel.schedule != Schedule::Cooperative || kernel.narrow_n != 0 || kernel.swap_ab) {
     return "the schedule is cooperative, with one tile N, and A gives wgmma its rows";

@@ -20,14 +20,15 @@ constexpr std::string_view name_of(Schedule schedule) {
   return "";
 }
 
-/// The configuration's name, such as "cooperative_128x256_s4_c2x1". Behind the schedule stand
-/// - the tile, with "+128" where narrow tiles of 128 columns stand beside it, and a stage's elements along K as a third
-///   extent where they are not 64: "small_m_16x64x128_s5";
-/// - "_w1" where the schedule could have more consumer warpgroups than one;
-/// - "_t" where swap-AB computes the transpose;
+/// The configuration's name, such as "cooperative_128x256_s4_c2x1". The schedule's name comes first, and then
+/// - the tile. "+128" means that there are also narrow tiles of 128 columns. A third extent says how many elements
+///   along K
+///   a stage has if they are not 64: "small_m_16x64x128_s5";
+/// - "_w1" if there is one consumer warpgroup and the schedule could have two;
+/// - "_t" if the kernel computes the transpose (swap-AB);
 /// - the stages, "_s4";
-/// - "_c2x1": a cluster of CTAs, two above each other and one side by side, that share loads;
-/// - "_k4": four CTAs of a cluster share a tile's K; "_k8x2": eight of each of two clusters do.
+/// - "_c2x1": clusters of two CTAs along M and one along N, which share loads;
+/// - "_k4": four CTAs of a cluster share a tile's K; "_k8x2": two clusters of eight CTAs each do.
 std::string name_of(const GemmConfig& config);
 
 }  // namespace hopper_gemm::library

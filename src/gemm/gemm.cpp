@@ -18,7 +18,8 @@
 namespace hopper_gemm {
 namespace {
 
-/// What `function` returns, or that the host's memory ran out, in so few words that saying it takes none.
+/// Calls `function`. If the host's memory runs out, returns a status instead. Its message is so short that the string
+/// needs no memory from the heap.
 template <typename Function>
 Status without_bad_alloc(Function function) {
   try {
@@ -39,7 +40,7 @@ GemmPlan& GemmPlan::operator=(GemmPlan&&) noexcept = default;
 
 Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& options) {
   return without_bad_alloc([&]() -> Status {
-    // A bad descriptor is one without a GPU, too.
+    // Before the GPU is queried: a bad descriptor is an error also on a machine without a GPU.
     library::CheckedGemm checked;
     HG_RETURN_IF_ERROR(library::CheckedGemm::create(descriptor, options, &checked));
     const RelaxedCapture relaxed;
@@ -50,7 +51,7 @@ Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& opt
 }
 
 Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {
-  // Of what goes well nothing allocates, but messages do.
+  // A successful run allocates nothing, but an error message does.
   return without_bad_alloc([&]() -> Status {
     if (plan_ == nullptr)
       return invalid_argument("the plan is empty: create() has not made it one of a problem");

@@ -34,7 +34,7 @@ static_assert(static_cast<int>(Activation::None) == HGEMM_ACTIVATION_NONE &&
               static_cast<int>(Activation::Silu) == HGEMM_ACTIVATION_SILU);
 static_assert(kPacked == HGEMM_PACKED);
 
-// Of a fixed size, since what ran out may be memory; a sentence that is longer is cut.
+// A buffer of fixed size, because the error may be that memory ran out. A longer message is cut.
 thread_local std::array<char, 2048> last_error_message{};
 
 std::size_t copy_text(std::string_view text, char* buffer, std::size_t buffer_bytes) {
@@ -63,7 +63,7 @@ hgemm_status_t report(const Status& status) {
   return report(HGEMM_INTERNAL_ERROR, status.message());
 }
 
-// No exception leaves: C could not catch it.
+// Turns every exception into a status, because C cannot catch one.
 template <typename Function>
 hgemm_status_t guarded(Function function) noexcept {
   try {
@@ -77,12 +77,14 @@ hgemm_status_t guarded(Function function) noexcept {
   }
 }
 
-// The structs of before the gate end where these fields begin, padding and all, which is 8 bytes behind the last one.
+// Before gated GEMMs and aux were added, the structs ended where these fields begin. Their last field and the padding
+// behind it took 8 bytes.
 static_assert(offsetof(hgemm_descriptor_t, aux) == offsetof(hgemm_descriptor_t, activation) + 8);
 static_assert(offsetof(hgemm_operands_t, aux) == offsetof(hgemm_operands_t, workspace_bytes) + 8);
 
-/// Reads a struct of the caller's, which may be of a version of the library that had fewer fields: of first_bytes.
-/// read: by its initialiser. InvalidArgument: null, or of a version that this one does not know.
+/// Copies a struct that the caller passes. The caller may use an older version of the struct, of first_bytes. read:
+/// must hold the initialiser's values, which fields that the caller's version lacks keep.
+/// InvalidArgument: the struct is null, or its version is unknown.
 template <typename Struct>
 Status read_struct(const char* name, const char* type, const Struct* value, std::size_t first_bytes,
                    Struct* read) {
@@ -97,7 +99,7 @@ Status read_struct(const char* name, const char* type, const Struct* value, std:
       ": start from its initialiser, and use the header of library " HOPPER_GEMM_VERSION_STRING);
 }
 
-/// The number that is there. C lets an enum hold any, and C++ must not read one of these that is none of its names.
+/// The number in memory. A C enum may hold any number, but C++ must not read an enum whose value is none of its names.
 template <typename CEnum>
 int number_of(const CEnum& value) {
   static_assert(sizeof(CEnum) == sizeof(int));
@@ -112,7 +114,7 @@ MatrixLayout from_c(const hgemm_matrix_layout_t& layout) {
   result.transposed = layout.transposed != 0;
   result.leading_dimension = layout.leading_dimension;
   result.batch_stride = layout.batch_stride;
-  // What does not fit is no alignment either.
+  // A number that does not fit an int is no valid alignment either.
   result.alignment_bytes =
       std::in_range<int>(layout.alignment_bytes) ? static_cast<int>(layout.alignment_bytes) : 0;
   return result;

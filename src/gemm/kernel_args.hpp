@@ -7,10 +7,11 @@
 
 namespace hopper_gemm::library {
 
-/// Which lines of an operand are contiguous: those along K, or those along M (of A) or N (of B).
+/// The dimension along which an operand is contiguous: K, or M of A and N of B.
 enum class OperandMajor { K, MN };
 
-/// op(A) as [M, K], or op(B) as [N, K]. Elements between lines and between batches; the latter 0 where all share one.
+/// op(A) as [M, K], or op(B) as [N, K]. The leading dimension and the batch stride are in elements. The batch stride is
+/// 0 if all batches share one matrix.
 struct OperandArgs {
   const void* data;
   OperandMajor major;
@@ -18,8 +19,8 @@ struct OperandArgs {
   cuda::std::int64_t batch_stride;
 };
 
-/// What the library's kernels are given: a checked problem whose D is row-major, as that of a column-major D is when A
-/// and B change places.
+/// What the library's kernels get: a checked problem with a row-major D. If the caller's D is column-major, its
+/// transpose is row-major, and A and B change places.
 struct KernelArgs {
   GemmShape shape;
   int batch_count;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr const char* kConfigVariable = "HGEMM_CONFIG";
 
-// A configuration that was asked for.
+// A request for a configuration.
 struct Request {
-  std::string name;  // empty: none was
-  std::string who;   // asks, in a sentence
+  std::string name;  // empty: there is no request
+  std::string who;   // where the request comes from: the subject of a sentence in a message
   bool must_be_met = true;
 };
 
@@ -24,11 +24,11 @@ Request requested_config(const GemmOptions& options) {
   if (!options.config.empty()) return {options.config, "options.config"};
   const char* value = std::getenv(kConfigVariable);
   if (value == nullptr) return {};
-  // A variable is for all GEMMs of a process, and what it names need not be for each of them.
+  // The variable holds for all GEMMs of a process, and its configuration need not suit each of them.
   return {value, std::string("the environment variable ") + kConfigVariable, false};
 }
 
-// The back end's own name stands for whichever of its configurations is best, and a family's for that of the family.
+// A request may also be the name of a back end or of a family. It then asks for the best configuration of that.
 bool is_of(std::string_view config, const Backend& backend) {
   const auto begins = [&](std::string_view family) {
     return config.starts_with(family) && (config.size() == family.size() || config[family.size()] == '_');
@@ -96,7 +96,7 @@ Status Plan::prepare(const std::string& requested, std::span<const Backend* cons
       const std::string config = requested == name ? "" : requested;
       status = backend->prepare(gemm_.problem(), device_, config, &prepared_);
     }
-    // That a kernel is not for this problem says nothing of the others; an error does.
+    // If a back end does not support the problem, the next one may. Any other error ends the search.
     if (status.code() != StatusCode::Unsupported) return status;
     refusals += (refusals.empty() ? "" : "; ") + name + ": " + status.message();
     explanation_ += "not " + name + ": " + status.message() + "\n";

@@ -18,19 +18,20 @@
 
 namespace hopper_gemm::library {
 
-/// What a GemmPlan is a handle to. Threads may share it.
+/// The object behind a GemmPlan. Threads may share it.
 class Plan {
  public:
-  /// Completes GemmPlan::create() with the first of `backends` that can compute the problem. The last must compute
-  /// everything. It alone gets problems without a product, such as k = 0. gemm: made with the same options.
+  /// Completes GemmPlan::create() with the first of `backends` that can compute the problem. The last back end must be
+  /// able to compute everything. Problems without a product, such as k = 0, go to the last one alone. gemm: made with
+  /// the same options.
   static Status create(const CheckedGemm& gemm, const GemmOptions& options, const Device& device,
                        std::span<const Backend* const> backends, std::shared_ptr<const Plan>* plan);
 
-  /// As GemmPlan::run(), under the context that the plan was made for.
+  /// Like GemmPlan::run(). The context that the plan was made for must be current.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
-  /// The same plan for another context of its device, which is made the first time: the same configuration, sized for
-  /// that context's SMs. Unsupported: another device, or the configuration does not run there.
+  /// The same plan for another context of its device: the same configuration, sized for that context's SMs. The first
+  /// call makes it. Unsupported: another device, or the configuration does not run there.
   Status for_context(const Device& device, std::span<const Backend* const> backends,
                      std::shared_ptr<const Plan>* plan) const;
 
@@ -41,27 +42,27 @@ class Plan {
 
  private:
   Status choose(const GemmOptions& options, std::span<const Backend* const> backends);
-  /// Sets prepared_ by the first back end that can compute the problem by the configuration, or family of them, of that
-  /// name; by any where it is empty. Adds to explanation_ why others cannot.
+  /// Sets prepared_ with the first back end that can compute the problem. requested: the name of a configuration or of
+  /// a family that it must use; empty for any. Adds to explanation_ why other back ends cannot.
   Status prepare(const std::string& requested, std::span<const Backend* const> backends);
-  /// What follows from prepared_.
+  /// Sets the members that follow from prepared_.
   Status complete(std::span<const Backend* const> backends);
 
   Device device_{};
   CheckedGemm gemm_;
   std::unique_ptr<const PreparedGemm> prepared_;         // null: there is nothing to compute
-  std::unique_ptr<const PreparedGemm> without_product_;  // for alpha = 0; null: `prepared_` is that already
+  std::unique_ptr<const PreparedGemm> without_product_;  // for alpha = 0; null: `prepared_` has no product
   std::size_t workspace_bytes_ = 0;
   std::string config_;
   std::string explanation_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards for_contexts_
   mutable std::map<std::uint64_t, std::shared_ptr<const Plan>> for_contexts_;
 };
 
-/// The names of at most `most` configurations of the back end that a plan of `descriptor` would be of, by
-/// those options but for the configuration, the one that should be fastest first: what is worth measuring.
-/// None where D has no elements. Fails as GemmPlan::create() does.
+/// The names of the configurations that are worth measuring, at most `most`. The one with the shortest estimated time
+/// comes first. All belong to the back end that a plan of `descriptor` with these options would use; options.config is
+/// ignored. There are none if D has no elements. Fails like GemmPlan::create().
 Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,
                          std::span<const Backend* const> backends, std::size_t most,
                          std::vector<std::string>* configs);

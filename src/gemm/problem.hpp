@@ -7,7 +7,7 @@
 
 namespace hopper_gemm::library {
 
-/// The GPU that a plan is made for, and the CUDA context.
+/// The GPU and the CUDA context that a plan is made for.
 struct Device {
   int id;
   int major;  ///< compute capability
@@ -19,7 +19,7 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// What the addresses of the operands will be multiples of, in bytes.
+/// The alignment in bytes that every address of an operand will have.
 struct Alignments {
   int a;
   int b;
@@ -28,7 +28,7 @@ struct Alignments {
   int aux = 16;
 };
 
-/// What is to be prepared: `args` without addresses, which come with each launch. No extent is 0 but K may be.
+/// A problem to prepare. `args` has no addresses yet, because they come with each launch. Only K may be 0.
 struct Problem {
   KernelArgs args;
   Alignments alignments;

@@ -17,9 +17,9 @@ namespace hopper_gemm::library {
 namespace {
 
 constexpr double kInputBytes = 2;
-// With clusters of 4 or 8, for as many tiles as D may have: together they make about 120 CTAs, all that an
-// H200 runs of such clusters at a time. Rounded up to whole clusters, K's last block still has a number of 32
-// bits, whatever K.
+// An H200 runs about 120 CTAs at a time in clusters of 4 or 8. These are the numbers of clusters that fill it, one for
+// each number of tiles that D may have. static_assert: the number of K's last element still fits 32 bits, for any K,
+// when the clusters' K blocks extend past the end of K.
 constexpr std::array kWorkspaceSplits = {2, 3, 5, 7, 10, 15, 30};
 constexpr std::array kSplitsThroughWorkspace = {4, 8};
 constexpr int kMostCtasThroughWorkspace = 120;
@@ -44,7 +44,8 @@ bool is_tma_output(const Problem& problem, std::int64_t leading_dimension, std::
       .empty();
 }
 
-/// Whether rows of D and aux are whole 16-byte chunks: TMA, which stores no less, then leaves what is behind them alone.
+/// Whether rows of D and aux are whole chunks of 16 bytes. TMA stores whole chunks, and must not write past a row's
+/// end.
 bool has_whole_chunks(const KernelArgs& args) {
   return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
 }
@@ -54,7 +55,7 @@ int tma_columns(const KernelArgs& args) {
   return has_whole_chunks(args) ? std::numeric_limits<int>::max() : args.shape.n;
 }
 
-/// By each split-K within a cluster.
+/// Appends each kernel with each split-K within a cluster.
 template <typename Kernels>
 void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   for (const KernelConfig& kernel : kernels) {
@@ -64,7 +65,7 @@ void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   }
 }
 
-/// And by each through the workspace.
+/// Appends each kernel with each split-K within a cluster and through the workspace.
 template <typename Kernels>
 void append_cooperative_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   for (const KernelConfig& kernel : kernels) {
@@ -114,7 +115,7 @@ int prefetched_stages(const KernelArgs& args, const GemmConfig& config) {
   const double most_bytes = config.kernel.schedule == Schedule::SmallM ? 3e6 : 6e6;
   const double bytes_of_all =
       kInputBytes * config.kernel.block_k * config.split_k * (1.0 * args.shape.m + args.shape.n);
-  // What is behind the stages would come between the loads and their bytes.
+  // At most the stages: a prefetch of later K blocks would delay the first loads.
   return static_cast<int>(std::clamp(most_bytes / bytes_of_all, 1.0, 1.0 * config.kernel.stages));
 }
 
@@ -182,7 +183,7 @@ bool can_add_c(const KernelConfig& kernel, const Problem& problem) {
 
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
-  // The cooperative kernel of one tile N rounds to either 16-bit type, others to the inputs' alone.
+  // The cooperative kernel of one tile N rounds to either 16-bit type, others only to the inputs' type.
   const bool has_type = kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0
                             ? epilogue.output_type != DataType::Float32
                             : epilogue.output_type == problem.args.input_type;
@@ -196,14 +197,14 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   if (args.epilogue.beta != 0 && !can_add_c(kernel, problem)) return false;
   if (kernel.majors != Majors::Any && args.b.major != OperandMajor::K) return false;
   if (kernel.majors == Majors::KMajor && args.a.major != OperandMajor::K) return false;
-  // Columns of tiles that begin in D may end beyond 2^31.
+  // Kernels count columns in 32 bits, also those of a tile that extends past D's edge.
   const auto has_room = [&](int columns) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;
   };
   if (kernel.schedule == Schedule::SmallM) {
-    // A tile that ends between a gate and what it is for has half of what it needs.
+    // A tile needs whole pairs of gate and up.
     if (args.epilogue.is_gated && kernel.block_n % (2 * kGateColumns) != 0) return false;
-    // A CTA for each tile and each of its parts.
+    // The launch has a CTA for each tile and each of its parts of K.
     const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, kernel.block_m)} *
                                    ceil_div(args.shape.n, kernel.block_n) * args.batch_count *
                                    max_split_k(kernel);
@@ -213,7 +214,7 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || needs_alpha_only(kernel, problem);
   if (!has_room(kernel.cluster_n * kernel.block_n)) return false;
   if (args.batch_count > 1 && !takes_batches(kernel)) return false;
-  // Rows of tiles of all batches count on.
+  // Kernels count the rows of all batches' tiles together.
   const std::int64_t rows = std::int64_t{args.batch_count} * ceil_div(args.shape.m, kernel.block_m);
   if (rows > std::numeric_limits<int>::max() / kernel.block_m) return false;
   if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
@@ -229,7 +230,7 @@ std::string fault_of(const Problem& problem, const GemmConfig& config) {
            ", fewer than CTAs that would share it";
   }
   if (config.workspace_split_k == 1) return "";
-  // Of a D with so many elements, tiles alone keep the GPU busy.
+  // A larger D has enough tiles to keep the GPU busy without a split-K.
   constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
   if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) {
     return "D has more than 2^24 elements, too many for a split-K through the workspace";

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInputBytes = 2;
 
-/// How many times as long a product takes as with the largest tiles.
+/// How many times as long the products take as with the largest tiles.
 double slowness(const CostModel& model, const KernelConfig& kernel) {
   if (kernel.block_n == 64) return model.slowness_64_columns;
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) return model.slowness_one_consumer;
@@ -24,8 +24,9 @@ double slowness(const CostModel& model, const KernelConfig& kernel) {
   return is_medium ? model.slowness_medium_tiles : 1.0;
 }
 
-/// How many times as many requests L2 gets for the 128 bytes of a row in shared memory as where they are one line of
-/// it: lts__t_requests of 768x2056x8200 (2.76) and x8208 (1.72) beside x8192, H200.
+/// L2 requests for 128 bytes of a matrix row. There is one request if they are a whole cache line. Rows that begin
+/// beside a line need more: lts__t_requests of 768x2056x8200 is 2.76 times, and of 768x2056x8208 is 1.72 times that of
+/// 768x2056x8192 (H200).
 double lines_per_row(const OperandArgs& operand) {
   constexpr int kLineElems = 64;
   constexpr int kSectorElems = 16;
@@ -39,15 +40,15 @@ double least_block_us(const CostModel& model, const KernelArgs& args, const Kern
   return args.b.major == OperandMajor::MN ? model.mn_major_block_us : model.block_us;
 }
 
-/// The time of a K block, of which each of so many CTAs gets these rows of A and of B.
+/// The time of a K block, if each of `ctas` CTAs loads these rows of A and of B.
 double block_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
                 double rows_a, double rows_b, double ctas) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
-  // What power goes into moving bytes the tensor cores' clock has not: they count even where their way is not the
-  // narrowest.
+  // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
+  // bandwidth is the limit.
   const double products_us = flops / model.sm_flops_per_us * slowness(model, kernel) + bytes * model.byte_us;
-  // Where there is room for two CTAs, some SMs have two, even if others have none.
+  // If an SM has room for two CTAs, some SMs run two, even while others run none.
   const double sm_bytes_per_us =
       is_small_m ? model.small_m_sm_bytes_per_us / (shares_an_sm(kernel) ? 2 : 1) : model.sm_bytes_per_us;
   const double requests_us =
@@ -56,7 +57,8 @@ double block_us(const CostModel& model, const KernelArgs& args, const KernelConf
                    least_block_us(model, args, kernel)});
 }
 
-/// Of a split K, where a tile has so many elements: each CTA sends what it does not store itself.
+/// The time to exchange and add up the partials of a split-K. elems: of a tile. Each CTA sends the partials of what it
+/// does not store itself.
 double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfig& config, double elems) {
   if (config.split_k == 1) return 0;
   if (config.kernel.schedule == Schedule::SmallM) return model.small_m_reduce_us * config.split_k;
@@ -65,18 +67,22 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
          elems * peers / config.split_k / model.reduce_elems_per_us;
 }
 
-/// Whether launches gain from beginning while what is ahead of them in the stream ends. What waits for it
-/// takes the SMs that are free first, and so
-/// - fewer CTAs than SMs come to lie unevenly, which costs where they take long: 16x28672x4096 by 112 CTAs of
-///   64x256 took 61.2 us after 57.2, when launches began before the loads of those ahead;
-/// - single CTAs that share an SM gain where they are short, or all run at a time;
-/// - clusters find no room where single CTAs have ended: they lose where the next launch has room for a part
-///   of them (64x2112x7168 by 17 of at most 30 clusters of four 15.3 us after 12.9, 1x7168x16384 by pairs
-///   that share SMs 62.1 after 55.9), and gain where it has room for nearly none (64x3584x18944 by 28 of at
-///   most 30 clusters of four 38.0 after 39.3) or, as far as was measured, for all: of pairs that share SMs
-///   (1x4608x3584 10.4 after 11.3) and of larger clusters. Pairs that do not share SMs gain whenever they are
-///   short. Clusters must not take several tiles in an order that knows which share a GPC.
-/// clusters: of the grid, one a tile; active: how many run at a time.
+/// Whether launches gain if they begin while the kernel before them in the stream ends. Waiting CTAs take the SMs that
+/// become free first. This is what was measured:
+/// - Fewer CTAs than SMs are then spread unevenly, which costs time if they take long. 16x28672x4096 with 112 CTAs of
+///   64x256 went from 57.2 to 61.2 us when launches began before the loads of those before them.
+/// - Single CTAs that share an SM gain if they are short, or if all of them run at a time.
+/// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
+///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
+///   12.9 to 15.3 us, and 1x7168x16384 with pairs that share SMs from 55.9 to 62.1 us.
+/// - Clusters gain if there is room for nearly none of the next launch: 64x3584x18944 with 28 of at most 30 clusters of
+///   four went from 39.3 to 38.0 us.
+/// - Clusters also gain if there is room for all of the next launch. This was measured for pairs that share SMs
+///   (1x4608x3584 went from 11.3 to 10.4 us) and for larger clusters. Pairs that do not share SMs gain whenever they are
+///   short.
+/// - Clusters must not take several tiles in an order that knows which clusters share a GPC.
+///
+/// clusters: of the grid, one for each tile; active: how many run at a time.
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;
   const int size = cluster_size(config);
@@ -88,7 +94,8 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
     return ctas >= kMostOfThem * static_cast<double>(active);
   }
   if (clusters > active) return false;
-  // Of those that take longer only pairs that leave no room were measured: 128x8192x29568 took 119.8 us after 122.9.
+  // Among launches that take longer, only pairs that leave no room were measured: 128x8192x29568 went from 122.9 to
+  // 119.8 us.
   constexpr double kManyUs = 100;
   const bool takes_long = busy_us > kManyUs;
   constexpr double kManyOfThem = 0.8;
@@ -100,17 +107,17 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   return leaves_none || (size == 2 ? is_short : has_room);
 }
 
-/// A little more than the longer of two times that overlap: of tiles that memory makes equally slow, those
-/// with less to do are faster all the same.
+/// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,
+/// the one with less to compute is still faster.
 double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 
-/// What a general epilogue adds to the time of products, for each element of a tile.
+/// The time that a general epilogue adds to the products' for each element of a tile.
 double exposed_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool is_alpha_only = epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None &&
                              epilogue.output_type == args.input_type && epilogue.beta == 0 &&
                              !epilogue.is_gated && !epilogue.has_aux;
-  // That of smaller tiles was not measured.
+  // Smaller tiles were not measured.
   constexpr int kLeastElems = 128 * 128;
   if (is_alpha_only || kernel.block_m * kernel.block_n < kLeastElems) return 0;
   const ExposedEpilogue& exposed = kernel.schedule == Schedule::Pingpong ? model.pingpong_exposed
@@ -121,7 +128,7 @@ double exposed_us(const CostModel& model, const KernelArgs& args, const KernelCo
          (is_sigmoid ? exposed.sigmoid : 0) + (epilogue.beta != 0 ? exposed.c : 0);
 }
 
-/// What comes from memory, each operand once, and what goes there.
+/// Bytes that are read from memory, each operand once, and bytes that are written.
 double bytes_of(const KernelArgs& args) {
   const auto [m, n, k] = args.shape;
   const auto batches_of = [&](std::int64_t batch_stride) {
@@ -135,7 +142,7 @@ double bytes_of(const KernelArgs& args) {
          1.0 * m * n * matrices * size_of(epilogue.output_type);
 }
 
-/// How long a kernel of one tile N should take.
+/// The estimated time of a kernel of one tile N.
 Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
                            const ActiveClusters& active_clusters, const CostModel& model) {
   const auto [m, n, k] = args.shape;
@@ -149,7 +156,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double ctas = static_cast<double>(std::min(clusters, active)) * size;
   const double k_blocks = ceil_div(k_blocks_of_cluster(args, config), config.split_k);
 
-  // What TMA fills with zeros is not read.
+  // TMA does not read the rows that it fills with zeros.
   const double rows = std::min(m, kernel.block_m);
   const double columns = std::min(n, kernel.block_n);
   const double rows_a = rows / kernel.cluster_n;
@@ -162,7 +169,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
       elems / config.split_k * (1 / model.store_elems_per_us + exposed_us(model, args, kernel)) +
       reduce_us(model, args, config, elems);
 
-  // Least time for the operands to come from memory and D to go there.
+  // The least time in which memory delivers the operands and takes D.
   const double memory_us =
       bytes_of(args) /
       (kernel.schedule == Schedule::SmallM ? model.small_m_memory_bytes_per_us : model.memory_bytes_per_us);
@@ -186,7 +193,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           .overlaps = overlaps};
 }
 
-/// How long a kernel with a mixed tile N should take.
+/// The estimated time of a kernel with a mixed tile N.
 Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
                              const ActiveClusters& active_clusters, const CostModel& model) {
   const KernelConfig& kernel = config.kernel;
@@ -205,7 +212,7 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
     const double block_n = static_cast<double>(cluster_n) / kernel.cluster_n;
     const double block = block_us(model, args, kernel, 2.0 * block_m * block_n * kBlockK,
                                   block_m / kernel.cluster_n, block_n, ctas);
-    // Half of it is hidden.
+    // Products hide half of the store.
     return k_blocks * block +
            block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(model, args, kernel));
   };

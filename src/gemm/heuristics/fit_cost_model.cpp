@@ -1,6 +1,6 @@
-// Holds the library's cost model against measured times, and fits its coefficients to them. A random search from the
-// coefficients of today, which makes the choices good first and the times right second; it says what it found, and what
-// stands in CostModel is for a person to round and enter.
+// Compares the library's cost model with measured times, and fits its coefficients to them. The search is random and
+// starts from today's coefficients. It improves the choices first and the estimated times second. It prints what it
+// found; a person rounds that and enters it in CostModel.
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -68,7 +68,7 @@ constexpr Coefficient kCoefficients[] = {
     {"workspace_bytes_per_us", &CostModel::workspace_bytes_per_us},
 };
 
-/// Times of configurations that take so many times as long as the best need not be right.
+/// Configurations that take so many times as long as the best are left out: their estimates need not be right.
 constexpr double kWorthFitting = 1.6;
 
 struct Time {
@@ -76,7 +76,7 @@ struct Time {
   double us;
 };
 
-/// A shape's last run with A and B each in one of its layouts.
+/// The last measured run of a shape and its layouts of A and B.
 struct Shape {
   Problem problem;
   std::vector<Time> times;
@@ -89,8 +89,8 @@ std::string name_of(const Shape& shape) {
                      args.b.major == OperandMajor::MN ? ", B row" : "");
 }
 
-/// What an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM. Of the small
-/// CTAs for small M several share one, with 2 KiB or less beside their stages.
+/// The number of clusters that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
+/// Several CTAs of a kernel for small M may share an SM. They take 2 KiB or less beside their stages.
 int active_clusters_of_h200(const GemmConfig& config) {
   constexpr int kOfSize[] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
   constexpr int kSmBytes = 228 * 1024;
@@ -99,7 +99,7 @@ int active_clusters_of_h200(const GemmConfig& config) {
   return clusters * (kSmBytes / (config.kernel.stages * stage_bytes(config.kernel) + 2 * 1024));
 }
 
-/// A bf16 product of rows without a gap.
+/// A bf16 product of matrices without gaps.
 Problem problem_of(const GemmShape& shape, OperandMajor a_major, OperandMajor b_major) {
   Problem problem{.args = {},
                   .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
@@ -119,7 +119,8 @@ std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields(1);
   bool is_quoted = false;
   for (const char c : line) {
-    // A quote within quotes is doubled: it ends them and begins them anew, and is not kept.
+    // A quote within a quoted field is doubled. The first ends the field and the second begins it again; neither is
+    // kept.
     if (c == '"') {
       is_quoted = !is_quoted;
     } else if (c == ',' && !is_quoted) {
@@ -131,18 +132,19 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-/// Whether tiles do not reach beyond D, or by much: those that did took longer until they ended with it.
+/// Whether the shape's tiles end with D, or extend past its edge by much. Tiles that extended past it took longer
+/// before the library shifted them back to the edge.
 bool has_whole_tiles(const GemmShape& shape) {
   const auto is_whole = [](int extent) { return extent <= kBlockK || extent % 16 != 8; };
   return is_whole(shape.m) && is_whole(shape.n);
 }
 
-/// What files of `matmul tune best --csv` say about configurations that there still are, in burst mode. Throws
+/// Reads files of `matmul tune best --csv`: the runs in burst mode of configurations that still exist. Throws
 /// std::runtime_error.
 std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
   std::map<std::string, GemmConfig> configs;
   for (const GemmConfig& config : all_configs()) configs[name_of(config)] = config;
-  // By shape and layouts, and by date.
+  // The keys are shape and layouts, then the date.
   std::map<std::tuple<int, int, int, OperandMajor, OperandMajor>, std::map<std::string, std::vector<Time>>>
       runs;
   for (const std::string& path : paths) {
@@ -162,7 +164,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     const std::size_t time = column("time_median_us");
     const std::size_t config = column("config");
     const std::size_t date = column("date");
-    // A file of row-major A alone may have no column of A's layout.
+    // A file in which every A is row-major may have no column for A's layout.
     const bool names_a = std::find(header.begin(), header.end(), "a") != header.end();
     const std::size_t layout_a = names_a ? column("a") : 0;
     const std::size_t layout_b = column("b");
@@ -213,17 +215,17 @@ const Time& best_of(const Shape& shape) {
                            [](const Time& x, const Time& y) { return x.us < y.us; });
 }
 
-/// How a model does over all shapes.
+/// The quality of a model over all shapes.
 struct Score {
-  double choices = 1;  ///< how many times as long as the best they run, geometric mean
-  double worst = 1;    ///< the most
-  double error = 0;    ///< of the times, mean of |ln(estimated / measured)|
+  double choices = 1;  ///< time of the choice over time of the best, geometric mean
+  double worst = 1;    ///< the largest such ratio
+  double error = 0;    ///< of the estimated times, mean of |ln(estimated / measured)|
 
-  /// What the search makes small. How much the worst choice counts beside the mean, and the times beside the choices.
+  /// The search minimises this. It weighs the worst choice and the errors of the times beside the mean of the choices.
   double total() const { return choices + 0.1 * (worst - 1) + 0.5 * error; }
 };
 
-/// chosen: of each shape, if asked for.
+/// chosen: receives the model's choice for each shape, unless it is null.
 Score score_of(const std::vector<Shape>& shapes, const CostModel& model,
                std::vector<const Time*>* chosen = nullptr) {
   Score score;
@@ -271,7 +273,7 @@ CostModel fit(const std::vector<Shape>& shapes, int steps, unsigned seed) {
   return model;
 }
 
-/// Of each configuration, what its estimated times are of the measured ones, and how many there are.
+/// Prints for each configuration the ratio of estimated to measured times, and the number of shapes.
 void print_configurations(const std::vector<Shape>& shapes, const CostModel& model) {
   std::map<std::string, std::pair<double, int>> sums_of_logs;
   for (const Shape& shape : shapes) {

@@ -8,31 +8,31 @@
 #include "gemm/config.hpp"
 #include "gemm/instances/mixed_n_configs.hpp"
 
-// How D is cut for kernels with a mixed tile N.
+// How D is cut into tiles for kernels with a mixed tile N.
 
 namespace hopper_gemm::library {
 
-/// K blocks that a tile of these kernels is multiplied by: the cooperative one's at least by those of both ends, zeros
-/// beyond K.
+/// K blocks of a tile. The cooperative kernel multiplies at least the K blocks of both ends of a tile. TMA fills in
+/// zeros beyond K.
 constexpr int k_blocks_of(const KernelConfig& kernel, int k) {
   const int least = kernel.schedule == Schedule::Cooperative ? 2 * kWideEndKBlocks : 1;
   return std::max(least, ceil_div(k, kBlockK));
 }
 
-/// What they cut: all batches one above the other, with whole tiles each.
+/// The matrix that is cut: the batches along M, one after the other, each rounded up to whole tiles.
 constexpr GemmShape shape_of_batches(const KernelConfig& kernel, GemmShape shape, int batch_count) {
   const int batch_m = kernel.cluster_m * kernel.block_m;
   return {ceil_div(shape.m, batch_m) * batch_m * batch_count, shape.n, shape.k};
 }
 
-/// What their clusters compute at a time. Narrow tiles come behind the wide ones of all batches, when A is in L2 no more.
-/// So 32 batches of 1024x1024x1024 took 107 us by tiles of 192 and 128 columns, 101 by such of 128 alone, and 98 by such of
-/// 176 alone, which compute 3 % in vain (H100).
+/// The sizes of a cluster's tiles. Several batches do not mix widths: the narrow tiles would come after the wide tiles
+/// of all batches, and A would no longer be in L2. 32 batches of 1024x1024x1024 took 107 us with tiles of 192 and 128
+/// columns, 101 us with tiles of 128 alone, and 98 us with tiles of 176 alone, which compute 3 % in vain (H100).
 constexpr WideAndNarrow wide_and_narrow(const KernelConfig& kernel, int batch_count) {
   WideAndNarrow tiles = {.cluster_m = kernel.cluster_m * kernel.block_m,
                          .wide_n = kernel.cluster_n * kernel.block_n,
                          .narrow_n = kernel.cluster_n * kernel.narrow_n};
-  // 600 cycles a tile, of which 128x384x64 by two SMs take 768 (H200, 4096x32768x512).
+  // A tile costs 600 cycles beside its products. Two SMs multiply 128x384x64 in 768 cycles (H200, 4096x32768x512).
   if (kernel.schedule == Schedule::Pingpong) tiles.tile_cost = 300;
   if (batch_count > 1) {
     tiles.mixes = false;
