@@ -23,8 +23,8 @@ enum class Epilogues {
   All  ///< also C and aux; with a mixed tile N, C must have 16-bit elements and TMA must be able to load it
 };
 
-/// Which layouts of the operands a kernel is compiled for. The columns of an MN-major B come in whole swizzle atoms,
-/// which not every block_n consists of.
+/// Which layouts of the operands a kernel is compiled for. The columns of an MN-major B come in whole swizzle atoms, so
+/// block_n must then be a multiple of 64.
 enum class Majors {
   Any,
   KMajorB,  ///< B is K-major, A has any layout

@@ -16,21 +16,21 @@
 
 namespace hopper_gemm::library {
 
-/// Bias elements of the tiles to come, as fp32 in shared memory. A warp that has nothing else to do brings those of a
-/// tile while another is multiplied, whatever their type and alignment. The epilogue then reads one type, and waits for
-/// no load from global memory.
+/// A queue in shared memory that holds the bias of the next tiles as fp32. A warp of the producer's warpgroup, which
+/// has nothing else to do, loads a tile's bias while another tile is multiplied. The bias may have any type and
+/// alignment. The epilogue then reads only fp32, and waits for no load from global memory.
 ///
-/// kElems: rows or columns of a tile, whichever are more. kReaders: warps that read each tile's.
+/// kElems: rows or columns of a tile, whichever are more. kReaders: warps that read each tile's bias.
 template <int kElems, int kReaders>
 struct BiasQueue {
-  static constexpr int kDepth = 2;  // the tile before may still be stored
+  static constexpr int kDepth = 2;  // the previous tile's bias is in use until that tile is stored
   using State = PipelineState<kDepth>;
 
   float values[kDepth][kElems];
   cuda::std::uint64_t full_barrier[kDepth];
   cuda::std::uint64_t empty_barrier[kDepth];
 
-  /// Threads: one; then a barrier of the CTA.
+  /// Threads: one. A barrier of the CTA must follow.
   __device__ __forceinline__ void init() {
     for (int slot = 0; slot < kDepth; ++slot) {
       ptx::mbarrier_init(ptx::smem_addr(&full_barrier[slot]), 1);
@@ -38,8 +38,8 @@ struct BiasQueue {
     }
   }
 
-  /// Waits for a free slot and brings `count` elements from number `first` on, zeros for those from `end` on. bias: of
-  /// the tile's batch. Threads: a warp, converged.
+  /// Waits for a free slot and loads the elements from `first` to `first + count`. Elements from `end` on become zero.
+  /// bias: of the tile's batch. Threads: a warp, converged.
   __device__ __forceinline__ void send(State state, const void* bias, DataType type, int first, int count,
                                        int end, int lane) {
     watched_wait(ptx::smem_addr(&empty_barrier[state.stage]), state.phase ^ 1, "loader of the bias",
@@ -60,13 +60,13 @@ struct BiasQueue {
     if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&full_barrier[state.stage]));
   }
 
-  /// Waits for a tile's elements, and returns them. Threads: a reading warp.
+  /// Waits for a tile's bias, and returns it. Threads: a reading warp.
   __device__ __forceinline__ const float* receive(State state) {
     watched_wait(ptx::smem_addr(&full_barrier[state.stage]), state.phase, "reader of the bias", state.stage);
     return values[state.stage];
   }
 
-  /// Says that the warp has read a tile's elements. Threads: a reading warp, converged.
+  /// Gives back a tile's slot, once the warp has read it. Threads: a reading warp, converged.
   __device__ __forceinline__ void release(State state, int lane) {
     __syncwarp();
     if (lane == 0) ptx::mbarrier_arrive(ptx::smem_addr(&empty_barrier[state.stage]));
@@ -92,7 +92,7 @@ struct BiasQueue {
   }
 };
 
-/// Brings a tile's bias, of its rows or its columns, see BiasQueue::send(). corner: of the tile in D. Threads: a warp,
+/// Loads the bias of a tile's rows or columns, see BiasQueue::send(). corner: of the tile in D. Threads: a warp,
 /// converged.
 template <typename BiasQueue>
 __device__ __forceinline__ void send_bias(BiasQueue& queue, typename BiasQueue::State state,

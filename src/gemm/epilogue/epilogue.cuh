@@ -1,9 +1,10 @@
-// The epilogue of large tiles: what becomes of accumulators in registers, one subtile after the other. A subtile is a
-// warp's 16 rows by kStagingN columns. It is finished in place and stored through a staging buffer.
+// The epilogue of large tiles. It takes one epilogue subtile after the other: a warp's 16 rows by kStagingN columns. It
+// finishes the subtile in the accumulators' registers and stores it through a staging buffer.
 //
-// The subtiles are a loop, not unrolled code, which would not fit into the instruction cache: 4096x4096x4096 with a bias and
-// GELU by tiles of 256x192 took 200.3 us unrolled, 178.9 us by a loop (H100). Registers have no index, so that each subtile
-// is first copied to the same ones, bring_to_front(). The cooperative kernel of one tile N copies it to others, take_subtile().
+// The subtiles are a loop, because unrolled code does not fit into the instruction cache. 4096x4096x4096 with a bias
+// and GELU by tiles of 256x192 took 200.3 us unrolled, and 178.9 us with the loop (H100). Registers cannot be indexed,
+// so bring_to_front() first copies each subtile to the same registers. The cooperative kernel of one tile N copies it
+// to other registers, with take_subtile().
 
 #pragma once
 
@@ -19,8 +20,8 @@
 
 namespace hopper_gemm::library {
 
-/// Subtiles of kN columns. The last one ends with the tile. Where kN is no multiple of kStagingN, it stores some columns of
-/// the one before once more, by the same values.
+/// The number of subtiles of kN columns. The last one ends with the tile. If kN is no multiple of kStagingN, it
+/// overlaps the one before it, and stores the overlap a second time with equal values.
 template <int kN>
 inline constexpr int kSubtiles = ceil_div(kN, kStagingN);
 
@@ -31,8 +32,8 @@ HG_HOST_DEVICE constexpr int first_column_of(int subtile) {
   return subtile * kStagingN < kN - kStagingN ? subtile * kStagingN : kN - kStagingN;
 }
 
-/// Copies the accumulators of a subtile to where those of the first one are, which are lost. Its number, which counts on
-/// through the blocks, is known at run time only: there is a branch for each. blocks: of kN columns.
+/// Copies the accumulators of a subtile over those of the first one. The subtile's number is known only at run time, so
+/// there is a branch for each. It counts on from one block to the next. blocks: of kN columns each.
 template <int kN, int kBlocks, int kCount>
 __device__ __forceinline__ void bring_to_front(float (&blocks)[kBlocks][kCount], int subtile) {
 #pragma unroll
@@ -44,7 +45,7 @@ __device__ __forceinline__ void bring_to_front(float (&blocks)[kBlocks][kCount],
   }
 }
 
-/// The same within a block of kN columns.
+/// The same within one block of kN columns.
 template <int kN>
 __device__ __forceinline__ void bring_to_front(float* block, int subtile) {
 #pragma unroll
@@ -55,23 +56,23 @@ __device__ __forceinline__ void bring_to_front(float* block, int subtile) {
   }
 }
 
-/// How many parts of the auxiliary output go through a staging buffer ahead of those of a subtile of D.
+/// How many staging buffers the auxiliary output of a subtile takes. They come before those of D.
 template <typename Matrices>
 __device__ __forceinline__ int parts_of_aux(const GemmEpilogue& operations) {
   if (!cuda::std::is_same_v<Matrices, MatrixParams> || !operations.has_aux) return 0;
   return operations.output_type == DataType::Float32 ? kStagingN / kStagingN32 : 1;
 }
 
-/// How many parts of a subtile there are in all.
+/// How many staging buffers a subtile takes in all.
 template <typename Matrices>
 __device__ __forceinline__ int parts_of_subtile(const GemmEpilogue& operations) {
   const bool is_one = operations.is_gated || operations.output_type != DataType::Float32;
   return (is_one ? 1 : kStagingN / kStagingN32) + parts_of_aux<Matrices>(operations);
 }
 
-/// Finishes and stores a subtile. sums: its accumulators, which are overwritten. bias: of the tile, see
-/// BiasQueue. row, column: where it begins in the tile; corner: in the product. acquire: see store_columns(); it is called
-/// parts_of_subtile() times. Threads: the whole warp, converged.
+/// Finishes and stores a subtile. sums: its accumulators, which it overwrites. bias: of the tile, see BiasQueue. row,
+/// column: where the subtile begins in the tile; corner: where it begins in the product. acquire: see store_columns();
+/// it is called parts_of_subtile() times. Threads: the whole warp, converged.
 template <typename Matrices, typename Acquire>
 __device__ __forceinline__ void finish_and_store(float* sums, const EpilogueParams& params, float alpha,
                                                  const float* bias, int row, int column,

@@ -6,26 +6,26 @@
 
 namespace hopper_gemm::library {
 
-/// What a kernel is given for its epilogue.
+/// A kernel's parameters for its epilogue.
 struct EpilogueParams {
   GemmEpilogue operations;
   GemmShape shape;  ///< of the product
-  /// How many columns a box that TMA stores may reach into D: any number where rows are whole 16-byte chunks, all of D's where
-  /// they are not, and 0 where TMA cannot address D.
+  /// A box that TMA stores must end at or before this column. Any box may be stored if D's rows are whole chunks of 16
+  /// bytes. Otherwise a box must not extend past D's last column. 0 if TMA cannot address D.
   int d_tma_columns;
 };
 
-/// What a kernel with Epilogues::All is given besides: the matrices that take a tensor map more, of boxes of 16 rows by 128
-/// bytes with the 128-byte swizzle.
+/// Further parameters of a kernel with Epilogues::All, for C and aux. Their tensor maps have boxes of 16 rows by 128
+/// bytes with the 128B swizzle.
 struct MatrixParams {
-  TensorMap tensor_map_c;    ///< where beta is not 0, and TMA can load C
-  TensorMap tensor_map_aux;  ///< where there is an auxiliary output, and TMA can store it
-  bool c_is_batched;         ///< or all batches share one
-  bool loads_c_by_tma;  ///< or warps load it element by element; the pingpong kernel's C always comes by TMA
+  TensorMap tensor_map_c;    ///< valid if beta is not 0 and TMA can load C
+  TensorMap tensor_map_aux;  ///< valid if there is an auxiliary output and TMA can store it
+  bool c_is_batched;         ///< if false, all batches share one C
+  bool loads_c_by_tma;  ///< if false, warps load C element by element; the pingpong kernel always uses TMA
   int aux_tma_columns;  ///< see EpilogueParams::d_tma_columns
 };
 
-/// What others are given: their parameters are no longer than they have to be, or ptxas would serialise wgmmas.
+/// What other kernels get instead. If their parameters were longer than necessary, ptxas would serialise wgmmas.
 struct NoMatrixParams {};
 
 }  // namespace hopper_gemm::library

@@ -22,19 +22,19 @@
 
 namespace hopper_gemm::library {
 
-// C comes through the staging buffers by which D will leave, and takes neither registers nor shared memory of its own. Where
-// C is D, nobody else writes what is read here.
+// C comes through the staging buffers by which D leaves later. It takes no registers and no shared memory of its own.
+// If C is D, only the warp that reads an element writes it.
 
 __device__ __forceinline__ int batch_of_c(const MatrixParams& matrices, FragmentCorner corner) {
   return matrices.c_is_batched ? corner.batch : 0;
 }
 
-/// The barriers that boxes of C complete on, one for each staging buffer of each consumer warp.
+/// The mbarriers that boxes of C complete on: one for each staging buffer of each consumer warp.
 template <int kWarps, int kBuffers>
 struct CBarriers {
   cuda::std::uint64_t barriers[kWarps][kBuffers];
 
-  /// Threads: one; then a barrier of the CTA.
+  /// Threads: one. A barrier of the CTA must follow.
   __device__ __forceinline__ void init() {
     for (auto& of_warp : barriers) {
       for (cuda::std::uint64_t& barrier : of_warp) ptx::mbarrier_init(ptx::smem_addr(&barrier), 1);
@@ -42,8 +42,8 @@ struct CBarriers {
   }
 };
 
-/// Asks TMA for a box of C, of 16 rows by 128 bytes. staging: 1024-byte aligned; nothing reads or writes it any more. corner:
-/// where the box begins in C. Threads: one.
+/// Starts the load of a box of C, 16 rows by 128 bytes. staging: 1024-byte aligned; earlier reads and writes of it must
+/// be complete. corner: where the box begins in C. Threads: one.
 __device__ __forceinline__ void begin_load_c(const unsigned char* staging, const MatrixParams& matrices,
                                              FragmentCorner corner, ptx::SmemAddr bar) {
   ptx::mbarrier_arrive_expect_tx(bar, kStoreBufferBytes);
@@ -51,11 +51,12 @@ __device__ __forceinline__ void begin_load_c(const unsigned char* staging, const
                                 {corner.column, corner.row, batch_of_c(matrices, corner)}, bar);
 }
 
-/// Makes alpha · sum + beta · C, of a staged box of C of 16-bit elements. Threads: the whole warp, converged.
+/// Replaces sums by alpha · sum + beta · C, for a staged box of C of 16-bit elements. Threads: the whole warp,
+/// converged.
 template <typename T, int kCount>
 __device__ __forceinline__ void scale_and_add_staged(float (&sums)[kCount], ptx::SmemAddr staging,
                                                      float alpha, float beta, int lane) {
-  // As stage_fragment_swizzled() stores them.
+  // The layout is that of stage_fragment_swizzled().
   const int row = lane % 16;
   const ptx::SmemAddr first = staging + static_cast<cuda::std::uint32_t>(row * 128);
 #pragma unroll
@@ -73,7 +74,7 @@ __device__ __forceinline__ void scale_and_add_staged(float (&sums)[kCount], ptx:
   }
 }
 
-/// The same of a box of fp32.
+/// The same for a box of fp32.
 template <int kCount>
 __device__ __forceinline__ void scale_and_add_staged_fp32(float (&sums)[kCount], unsigned char* staging,
                                                           float alpha, float beta, int lane) {
@@ -86,7 +87,7 @@ __device__ __forceinline__ void scale_and_add_staged_fp32(float (&sums)[kCount],
   }
 }
 
-/// The same of a box of the output's type, which has 16 bits.
+/// The same for a box of the output's type, which must have 16 bits.
 __device__ __forceinline__ void scale_and_add_staged_16_bits(float (&sums)[kStagingN / 2],
                                                              const GemmEpilogue& operations,
                                                              ptx::SmemAddr staging, int lane) {
@@ -97,11 +98,12 @@ __device__ __forceinline__ void scale_and_add_staged_16_bits(float (&sums)[kStag
   }
 }
 
-/// Makes alpha · sum + beta · C of kStagingN columns of a warp's 16 rows, of a C of 16-bit elements that TMA can load. A warp
-/// uses its barrier an even number of times a tile, so that the phase follows from the subtile and takes no register.
+/// Replaces the sums of kStagingN columns of a warp's 16 rows by alpha · sum + beta · C. C has 16-bit elements, and TMA
+/// can load it. A warp uses its mbarrier an even number of times for each tile. The phase therefore follows from the
+/// subtile's number and takes no register.
 ///
-/// subtile: the warp's count of subtiles of the tile. has_begun: begin_load_c() has been called. staging: 1024-byte aligned,
-/// and free. corner: where the columns begin in C. Threads: the whole warp, converged.
+/// subtile: its number in the warp's part of the tile. has_begun: begin_load_c() has been called. staging: 1024-byte
+/// aligned, and free. corner: where the columns begin in C. Threads: the whole warp, converged.
 __device__ __forceinline__ void scale_and_add_c(float (&sums)[kStagingN / 2], const GemmEpilogue& operations,
                                                 const MatrixParams& matrices, FragmentCorner corner,
                                                 unsigned char* staging, ptx::SmemAddr bar, int subtile,
@@ -112,8 +114,9 @@ __device__ __forceinline__ void scale_and_add_c(float (&sums)[kStagingN / 2], co
   scale_and_add_staged_16_bits(sums, operations, ptx::smem_addr(staging), lane);
 }
 
-/// Stages a box of C, of kColumns elements of a row, element by element, 32 neighbours at a time: what TMA cannot load.
-/// c: of the box's batch. Elements outside of shape become anything. Threads: the whole warp.
+/// Stages a box of a C that TMA cannot load. The warp loads it element by element, 32 neighbours at a time. kColumns:
+/// elements of a row of the box. c: of the box's batch. Elements outside of shape are undefined. Threads: the whole
+/// warp.
 template <int kColumns, typename Bits>
 __device__ __forceinline__ void stage_c_by_elements(Bits* staging, const Bits* c,
                                                     cuda::std::int64_t leading_dimension, GemmShape shape,
@@ -143,24 +146,24 @@ __device__ __forceinline__ void stage_c_by_elements(Bits* staging, const Bits* c
   }
 }
 
-/// A consumer warp's C, whatever its type and alignment, subtile after subtile. What TMA can load is asked for before it is
-/// needed, and is under way while the warp does something else. Queue: the warp's staging buffers, of which a subtile's C
-/// takes those by which its D will leave.
+/// Reads C for a consumer warp, one subtile after the other. C may have any type and alignment. If TMA can load C, the
+/// load of a subtile starts before the warp needs it, and runs while the warp does something else. Queue: the warp's
+/// staging buffers. A subtile's C takes the buffers by which its D leaves later.
 template <typename Queue>
 class CReader {
  public:
-  /// barriers: the warp's first, see CBarriers.
+  /// barriers: the warp's first mbarrier, see CBarriers.
   __device__ __forceinline__ CReader(const EpilogueParams& params, const MatrixParams& matrices,
                                      ptx::SmemAddr barriers)
       : params_(params), matrices_(matrices), barriers_(barriers) {}
 
-  /// How many buffers C of a subtile takes.
+  /// How many buffers the C of a subtile takes.
   __device__ __forceinline__ int boxes() const {
     return params_.operations.output_type == DataType::Float32 ? kStagingN / kStagingN32 : 1;
   }
 
-  /// Asks for the C of a subtile, whose buffers come after `others` more. Nothing may touch them until add(). Threads: the
-  /// whole warp, converged.
+  /// Starts the load of a subtile's C if TMA can load it. Its buffers come after `others` more. Nothing may touch them
+  /// until add(). Threads: the whole warp, converged.
   __device__ __forceinline__ void begin(const Queue& queue, int others, FragmentCorner corner,
                                         int lane) const {
     if (!matrices_.loads_c_by_tma || lane != 0) return;
@@ -172,8 +175,8 @@ class CReader {
     }
   }
 
-  /// Brings C of the subtile that the next buffers belong to, if TMA cannot. It has more registers than add(), since the
-  /// subtile's sums have not been taken yet. Threads: the whole warp, converged.
+  /// Stages the C of the next buffers' subtile if TMA cannot load it. This is not part of add(), because more registers
+  /// are free before the warp copies the subtile's sums. Threads: the whole warp, converged.
   __device__ __forceinline__ void stage(const Queue& queue, FragmentCorner corner, int lane) const {
     if (matrices_.loads_c_by_tma) return;
     if (params_.operations.output_type != DataType::Float32) {
@@ -188,7 +191,8 @@ class CReader {
     }
   }
 
-  /// Makes alpha · sum + beta · C of that subtile, which has been staged. Threads: the whole warp, converged.
+  /// Replaces the sums of that subtile by alpha · sum + beta · C. begin() and stage() must have been called for it.
+  /// Threads: the whole warp, converged.
   __device__ __forceinline__ void add(float (&sums)[kStagingN / 2], const Queue& queue, int lane) {
     const GemmEpilogue& operations = params_.operations;
     if (matrices_.loads_c_by_tma) {
@@ -232,8 +236,8 @@ class CReader {
   cuda::std::uint32_t phases_ = 0;  // a bit for each buffer
 };
 
-/// Brings C under a part of D to L2, from where it comes soon enough when the epilogue asks for it. corner: of the part, of
-/// so many rows and columns. Threads: a warp, converged.
+/// Prefetches a part of C to L2, so that the epilogue waits less for it. The part begins at `corner`. Threads: a warp,
+/// converged.
 __device__ __forceinline__ void prefetch_c(const MatrixParams& matrices, DataType type, FragmentCorner corner,
                                            int rows, int columns, int lane) {
   constexpr int kBoxRows = 16;

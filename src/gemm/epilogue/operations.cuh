@@ -6,13 +6,15 @@
 
 namespace hopper_gemm::library {
 
-// Operations work in place, since the large tiles leave no registers for copies. A warp takes all branches alike.
+// Operations work in place, because large tiles leave no registers for copies. All lanes of a warp take the same
+// branches.
 
-/// Makes alpha · sum + bias of a lane's accumulators.
+/// Replaces a lane's accumulators by alpha · sum + bias.
 ///
-/// sums: of kCount * 2 columns of a warp's 16 rows, see fragment_epilogue.cuh. bias: of the tile, fp32 in shared memory,
-/// see BiasQueue; unused if there is none. row, column: where the fragment begins in the tile; column is even. Threads: the
-/// whole warp.
+/// sums: of kCount * 2 columns of a warp's 16 rows, see fragment_epilogue.cuh. bias: of the tile, fp32 in shared
+/// memory, see BiasQueue; not read if the epilogue has no bias. row, column: where the fragment begins in the tile;
+/// column is even.
+/// Threads: the whole warp.
 template <int kCount>
 __device__ __forceinline__ void scale_and_add_bias(float (&sums)[kCount], const GemmEpilogue& operations,
                                                    float alpha, const float* bias, int row, int column,
@@ -38,7 +40,7 @@ __device__ __forceinline__ void scale_and_add_bias(float (&sums)[kCount], const 
   }
 }
 
-/// Applies the activation. A gated output has groups of 8 columns that alternate between gate and up. They become
+/// Applies the activation. The columns of a gated product alternate between gate and up in groups of 8. They become
 /// activation(gate) · up, which takes the first half of the values.
 template <int kCount>
 __device__ __forceinline__ void activate_and_gate(float (&values)[kCount], const GemmEpilogue& operations) {
@@ -51,7 +53,8 @@ __device__ __forceinline__ void activate_and_gate(float (&values)[kCount], const
 #pragma unroll
     for (int i = 0; i < kCount / 2; ++i) values[kCount / 2 + i] = ups[i];
   }
-  // The gates are the first half, so that they take no code of their own: a kernel has several copies of it.
+  // The gates are in the first half now, so gated and other outputs share this code, of which a kernel has several
+  // copies.
   if (operations.output_type == DataType::Float32) {
     activate(values, operations.activation, is_gated);
   } else {

@@ -1,4 +1,4 @@
-// The second kernel of a split-K through the workspace, see cooperative.cuh.
+// The second kernel of a split-K through the workspace: the reduction. See cooperative.cuh.
 
 #include "gemm/epilogue/reduce_partials.hpp"
 
@@ -13,8 +13,8 @@
 namespace hopper_gemm::library {
 namespace {
 
-// A warp has so small a piece of the product, 16x8, or 16x16 where it is gated, that there are enough of them to wait for
-// memory together.
+// A warp's part of the product is small: 16x8, or 16x16 if the output is gated. There are then enough warps to hide the
+// latency of memory.
 constexpr int kWarps = 4;
 constexpr int kRows = 16;
 
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
 
   const FragmentPosition position = position_of_lane({batch, row, column}, lane);
   const EpilogueInputs<kGroups> inputs = load_epilogue_inputs<kGroups>(epilogue, position, shape);
-  // They are to be added as if they were a C.
+  // Loads each partial as if it were a C.
   GemmEpilogue as_c;
   as_c.output_type = DataType::Float32;
   as_c.c = partials.data;

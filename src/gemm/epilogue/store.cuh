@@ -19,12 +19,13 @@
 
 namespace hopper_gemm::library {
 
-/// Columns of a 16-bit D that are 128 bytes, a row of a staging buffer.
+/// Columns of a staging buffer of a 16-bit D: a row has 128 bytes.
 inline constexpr int kStagingN = 64;
-/// The same of fp32.
+/// The same for fp32.
 inline constexpr int kStagingN32 = 32;
 
-/// Where an element lies in a staging buffer of rows of kColumns, with the swizzle of that span.
+/// The index of an element in a staging buffer whose rows have kColumns elements. The swizzle is as wide as a row: 64B
+/// or 128B.
 template <int kColumns, typename T>
 __device__ __forceinline__ int swizzled_elem(int row, int column) {
   constexpr int kRowBytes = kColumns * int{sizeof(T)};
@@ -34,7 +35,7 @@ __device__ __forceinline__ int swizzled_elem(int row, int column) {
   return row * kColumns + chunk * kChunk + column % kChunk;
 }
 
-/// An output, and how TMA stores it.
+/// An output, with what TMA needs to store it.
 struct StagedOutput {
   EpilogueOutput matrix;
   const TensorMap* tensor_map;
@@ -42,8 +43,10 @@ struct StagedOutput {
   int tma_columns;  ///< see EpilogueParams::d_tma_columns
 };
 
-/// Stores a staging buffer of 16 rows by kColumns element by element, 32 neighbours at a time. matrix: of the tile's batch.
-/// row, column: where the buffer begins in the output; elements outside of shape are not written. Threads: the whole warp.
+/// Stores a staging buffer of 16 rows by kColumns element by element, 32 neighbours at a time. matrix: of the tile's
+/// batch.
+/// row, column: where the buffer begins in the output; elements outside of shape are not written. Threads: the whole
+/// warp.
 template <int kColumns, typename Bits>
 __device__ __forceinline__ void store_by_elements(const Bits* staging, Bits* matrix,
                                                   cuda::std::int64_t leading_dimension, GemmShape shape,
@@ -73,14 +76,14 @@ __device__ __forceinline__ void store_by_elements(const Bits* staging, Bits* mat
   }
 }
 
-/// Stores a staging buffer of kColumns columns, of elements as large as Bits: by TMA, or element by element what TMA would
-/// write beyond the last column, or cannot address. corner: where the buffer begins in the output. Threads: the whole
-/// warp, converged.
+/// Stores a staging buffer of kColumns columns, of elements as large as Bits. It stores by TMA, or element by element
+/// if TMA cannot address the output or would write past the last column. corner: where the buffer begins in the output.
+/// Threads: the whole warp, converged.
 template <int kColumns, typename Bits>
 __device__ __forceinline__ void store_staging(const unsigned char* staging, const StagedOutput& output,
                                               FragmentCorner corner, int lane) {
   const bool by_elements = corner.column > output.tma_columns - kColumns;
-  // TMA reads the buffer, or may write to it next.
+  // TMA reads the buffer now, or may write to it next.
   ptx::fence_proxy_async_shared_cta();
   __syncwarp();
   if (by_elements) {
@@ -95,17 +98,18 @@ __device__ __forceinline__ void store_staging(const unsigned char* staging, cons
       ptx::cp_async_bulk_tensor_s2g(output.tensor_map, {corner.column, corner.row, corner.batch},
                                     ptx::smem_addr(staging));
     }
-    // Each buffer is a group, be it empty: who waits for one counts them.
+    // Each buffer is a bulk group, also an empty one, because acquire() counts groups.
     ptx::cp_async_bulk_commit_group();
   }
 }
 
-/// Rounds kCount * 2 columns of a warp's 16 rows, 64 or 32, to the output's type and stores them: fp32 in parts of 32.
+/// Rounds kCount * 2 columns of a warp's 16 rows to the output's type, and stores them. There are 64 columns or 32.
+/// fp32 is stored in parts of 32 columns.
 ///
-/// output: its tensor map has boxes of 16 rows by 128 bytes, or of 32 columns of 16 bits by 64 bytes, and the swizzle of that
-/// span. first_part: how many parts of the subtile have been stored before. acquire(part): a free staging buffer of
-/// kStoreBufferBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns begin in the output. Threads: the
-/// whole warp, converged.
+/// output: its tensor map has boxes of 16 rows by 128 bytes, or of 16 rows by 64 bytes for 32 columns of 16 bits. The
+/// swizzle is as wide as a box. first_part: how many parts of the subtile were stored before. acquire(part): returns a
+/// free staging buffer of kStoreBufferBytes, 1024-byte aligned; the whole warp calls it. corner: where the columns
+/// begin in the output. Threads: the whole warp, converged.
 template <int kCount, typename Acquire>
 __device__ __forceinline__ void store_columns(const float (&values)[kCount], const StagedOutput& output,
                                               FragmentCorner corner, int lane, int first_part,

@@ -10,13 +10,15 @@
 
 namespace hopper_gemm::library {
 
-/// Goes through the next `count` stages of a ring: waits for each, starts its wgmmas behind a fence, closes their group, and
-/// gives back the stage before, whose group then is complete. Returns the last stage, which the caller gives back; all groups
-/// are complete.
+/// Multiplies the next `count` stages of the ring. For each stage it waits until the stage is full, starts its wgmmas
+/// as one group, and waits until only that group is in flight. The group of the previous stage is then complete, and
+/// the loop gives that stage back. At the end all groups are complete. Returns the last stage, which the caller gives
+/// back.
 ///
-/// locate(stage): what multiply() is given, computed before the stage is there. multiply(place, is_first): starts a stage's
-/// wgmmas. started(): called when the last have been started. thread: number in the warpgroup. Threads: the whole
-/// warpgroup, whose accumulators have been fenced (wgmma_fence_operand) and are again before they are used.
+/// locate(stage): returns the argument `place` of multiply(); it is called before the stage is full. multiply(place,
+/// is_first): starts a stage's wgmmas. started(): called when the last wgmmas have been started. thread: number in the
+/// warpgroup. Threads: the whole warpgroup. It must fence its accumulators (wgmma_fence_operand) before this call and
+/// after it.
 template <typename Pipeline, typename Locate, typename Multiply, typename Started>
 __device__ __forceinline__ typename Pipeline::State for_each_stage(Pipeline& pipeline,
                                                                    typename Pipeline::State& state, int count,
@@ -40,11 +42,11 @@ __device__ __forceinline__ typename Pipeline::State for_each_stage(Pipeline& pip
   return previous;
 }
 
-/// A consumer warpgroup's product over the next num_k_blocks stages, of blocks of 64 rows by kN columns, one above the other.
+/// Computes a consumer warpgroup's product over the next num_k_blocks stages: blocks of 64 rows by kN columns along M.
 ///
-/// accum: of each block, the first kN / 2 registers; overwritten, and of no stages anything. first_a, first_b: where the
-/// consumer's lines of A and of B begin in the first stage. stage_bytes_a, stage_bytes_b: from there to the next stage's.
-/// started, thread: see for_each_stage(). Threads: the whole warpgroup.
+/// accum: each block takes the first kN / 2 registers and overwrites them; without stages they are undefined. first_a,
+/// first_b: where the consumer's lines of A and of B begin in the first stage. stage_bytes_a, stage_bytes_b: bytes from
+/// there to the next stage's. started, thread: see for_each_stage(). Threads: the whole warpgroup.
 template <typename Operands, int kN, int kBlocks, int kCount, typename Pipeline, typename Started>
 __device__ __forceinline__ void multiply_stages(float (&accum)[kBlocks][kCount], Pipeline& pipeline,
                                                 typename Pipeline::State& state, int num_k_blocks,

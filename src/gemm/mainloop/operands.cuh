@@ -12,13 +12,13 @@ namespace hopper_gemm::library {
 
 inline constexpr int kWgmmaM = 64;
 inline constexpr int kWgmmaK = 16;
-/// The size of the elements that wgmma multiplies here.
+/// Bytes of an element of A and B.
 inline constexpr int kElemBytes = 2;
-/// A K block's share of a line: one swizzle atom.
+/// Bytes of a K block of a line: the width of a swizzle atom.
 inline constexpr int kLineBytes = kBlockK * kElemBytes;
 
-/// What a main loop multiplies, and how that lies in a stage: lines along K, or MN-major in swizzle atoms of kAtomLines lines,
-/// each of kBlockK rows. Either way so many lines of a stage take as many bytes.
+/// The operands of a main loop, and their layout in a stage. A K-major operand has lines along K. An MN-major operand
+/// has swizzle atoms of kAtomLines lines, each with kBlockK rows. Both layouts take equally many bytes.
 template <typename T_, ptx::Major kMajorA_, ptx::Major kMajorB_>
 struct Operands {
   using T = T_;
@@ -30,10 +30,10 @@ struct Operands {
   HG_HOST_DEVICE static constexpr int elem_bytes_along_k(ptx::Major major) {
     return major == ptx::Major::K ? kElemBytes : kLineBytes;
   }
-  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< from an element to the next along K
+  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< bytes from an element to the next along K
   static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
 
-  /// The descriptor of lines of a stage that begin at an address, whole atoms of them.
+  /// The descriptor of whole swizzle atoms of a stage, from the address `lines` on.
   static __device__ __forceinline__ cuda::std::uint64_t make_desc(ptx::Major major, ptx::SmemAddr lines) {
     constexpr int kAtomBytes = kBlockK * kLineBytes;
     return major == ptx::Major::K ? make_k_major_b128_desc(lines.value)
