@@ -681,7 +681,7 @@ MUTANTS = {
     "library_small_m_transposed_too_early": (SMALL_M, [
         (SMALL_M_GEMM, SKINNY_TRANSPOSED, SKINNY_TRANSPOSED.replace("  __syncwarp();\n", ""))]),
     "library_small_m_transposed_over_sums_in_use": (SMALL_M, [
-        (SMALL_M_GEMM, "    __syncwarp();  // before others write where a lane has read\n", "")]),
+        (SMALL_M_GEMM, "    __syncwarp();  // a lane writes below where other lanes have read\n", "")]),
     "library_small_m_split_forgets_the_longer_parts": (SMALL_M, [
         (SMALL_M_GEMM, "(rank < longer_parts ? rank : longer_parts)", "0 * longer_parts")]),
     "library_small_m_blocks_where_no_box_put_them": (SMALL_M, [

@@ -15,14 +15,15 @@
 
 namespace hopper_gemm::library {
 
-/// A kernel with everything that does not depend on addresses. Immutable: several threads may launch it at a time.
+/// A kernel with everything for its launches that does not depend on addresses. It is immutable, so several threads may
+/// launch it at the same time.
 class PreparedGemm {
  public:
   virtual ~PreparedGemm() = default;
 
-  /// Enqueues the GEMM and returns. args: those of the problem, with alpha, beta and addresses that are as
-  /// aligned as it said. alpha is 0 only where K is; the addresses of A and B are null then, that of C where
-  /// beta is 0. Allocates nothing.
+  /// Enqueues the GEMM and returns. It allocates nothing. args: the problem's, with alpha, beta and addresses. The
+  /// addresses have the alignments that the problem states. alpha is 0 only if K is 0; A and B are null then. C is null
+  /// if beta is 0.
   virtual Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const = 0;
 
   virtual std::size_t workspace_bytes() const = 0;
@@ -30,40 +31,41 @@ class PreparedGemm {
   /// The configuration's name.
   virtual const std::string& config() const = 0;
 
-  /// Lines of text: why this configuration, and what was expected of it.
+  /// Lines of text that say why this configuration was chosen, and what time was expected.
   virtual std::string explain() const = 0;
 };
 
-/// A family of kernels. What tells them apart is what they need of GPU and operands.
+/// A back end: kernels with the same needs of GPU and operands.
 struct Backend {
   std::string_view name;  ///< "wgmma", "mma_sync"
-  /// Its configurations' names begin with one of these and an underscore: "cooperative", "pingpong".
+  /// The families: the name of each configuration begins with one of these and an underscore. "cooperative", for
+  /// example.
   std::span<const std::string_view> families;
 
-  /// Ok, or why this family cannot compute the problem: Unsupported.
+  /// Ok, or Unsupported with the reason why this back end cannot compute the problem.
   Status (*can_implement)(const Problem& problem, const Device& device);
 
-  /// Prepares the problem, which can_implement() accepts, by the configuration of that name, or of a
-  /// family the one that should be fastest, or if the name is empty that of all. InvalidArgument: there is no such configuration. Unsupported:
-  /// it is not for this problem.
+  /// Prepares a problem that can_implement() accepts. config: the name of a configuration, or of a family, or empty.
+  /// With a family's name it takes the configuration of that family with the shortest estimated time, with an empty
+  /// name the one of all configurations.
+  /// InvalidArgument: there is no such configuration. Unsupported: it is not for this problem.
   Status (*prepare)(const Problem& problem, const Device& device, const std::string& config,
                     std::unique_ptr<const PreparedGemm>* prepared);
 
   /// The names of all configurations.
   std::vector<std::string> (*configs)();
 
-  /// The names of those that can compute the problem, which can_implement() accepts: the one that should be
-  /// fastest first.
+  /// The names of the configurations that can compute a problem that can_implement() accepts, by estimated time.
   std::vector<std::string> (*ranked_configs)(const Problem& problem, const Device& device);
 };
 
-/// TMA and wgmma, on sm_90: rows and addresses of A and B that are multiples of 16 bytes.
+/// TMA and wgmma, on sm_90. The pitches and addresses of A and B must be multiples of 16 bytes.
 const Backend& wgmma_backend();
 
-/// cp.async and mma.sync, from sm_80 on: anything.
+/// cp.async and mma.sync, from sm_80 on. It can compute every problem.
 const Backend& mma_sync_backend();
 
-/// All of them, the best first. The last computes everything.
+/// All back ends, the best first. The last one can compute everything.
 std::span<const Backend* const> all_backends();
 
 }  // namespace hopper_gemm::library

@@ -10,7 +10,7 @@
 namespace hopper_gemm::library {
 namespace {
 
-// Kernels count rows and columns in 32 bits, up to the end of a tile that reaches over the edge.
+// Kernels count rows and columns in 32 bits, also those of a tile that extends past D's edge.
 constexpr std::int64_t kMaxExtent = std::numeric_limits<int>::max() - std::int64_t{256};
 constexpr std::int64_t kMaxBatchCount = std::numeric_limits<int>::max();
 constexpr int kWorkspaceAlignmentBytes = 16;
@@ -62,11 +62,11 @@ Status check_scalars(const GemmDescriptor& gemm) {
   return {};
 }
 
-// An operand as the descriptor names it.
+// An operand, with its name in the descriptor.
 struct Matrix {
   const char* name;
   const MatrixLayout& layout;
-  std::int64_t rows;  // as it is stored
+  std::int64_t rows;  // of the stored matrix
   std::int64_t cols;
   DataType type;
 };
@@ -79,8 +79,8 @@ bool spans_too_much(const StridedLines& matrices, int element_bytes) {
   return spanned_elems(matrices) > std::numeric_limits<std::int64_t>::max() / element_bytes;
 }
 
-// Where the elements are, with what the descriptor leaves out filled in. The strides of a single batch are 0, as those
-// of batches that share one matrix: nobody steps from it to another.
+// Where the elements are. It replaces kPacked by numbers. The batch stride of a single batch becomes 0, as if batches
+// shared one matrix, because nobody steps to a next one.
 Status resolve(const Matrix& matrix, std::int64_t batch_count, StridedLines* resolved) {
   const MatrixLayout& layout = matrix.layout;
   const std::string order = std::string(matrix.name) + ".order";
@@ -116,7 +116,7 @@ Status resolve(const Matrix& matrix, std::int64_t batch_count, StridedLines* res
                .line_elems = line,
                .leading_dimension = pitch,
                .batch_stride = 0};
-  // One matrix first, so that what a packed one takes can be told.
+  // Checks one matrix first, because the packed batch stride is the size of one.
   if (spans_too_much(*resolved, element_bytes)) return too_much_memory(matrix.name);
   if (batch_count > 1) resolved->batch_stride = stride == kPacked ? lines * pitch : stride;
   return spans_too_much(*resolved, element_bytes) ? too_much_memory(matrix.name) : Status{};
@@ -131,7 +131,7 @@ Status null_operand(const char* name) {
   return invalid_argument(std::string("operands.") + name + " is null");
 }
 
-// Of a power of two.
+// alignment_bytes: a power of two.
 bool is_multiple(const void* address, int alignment_bytes) {
   return (std::bit_cast<std::uintptr_t>(address) & static_cast<std::uintptr_t>(alignment_bytes - 1)) == 0;
 }
@@ -192,7 +192,7 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& option
   CheckedGemm result;
   result.column_major_d_ = gemm.d.order == Layout::ColumnMajor;
   result.c_has_order_of_d_ = gemm.c.order == gemm.d.order && !gemm.gated;
-  // A C that cannot be read is not to decide on the kernel.
+  // No run can read this C, so its layout must not decide which kernel is chosen.
   if (!result.c_has_order_of_d_) c_lines = d_lines;
   result.c_may_be_d_ =
       c_lines.leading_dimension == d_lines.leading_dimension && c_lines.batch_stride == d_lines.batch_stride;
@@ -246,7 +246,7 @@ Status CheckedGemm::create(const GemmDescriptor& gemm, const GemmOptions& option
   result.d_ = {footprint_of(d_lines, size_of(gemm.output_type)), alignments.d};
   if (gemm.has_aux) result.aux_ = {footprint_of(aux_lines, size_of(gemm.output_type)), alignments.aux};
 
-  // A matrix that is column-major is the row-major one of its transpose: (A·B)ᵀ = Bᵀ·Aᵀ.
+  // A column-major matrix is its transpose in row-major order, and (A·B)ᵀ = Bᵀ·Aᵀ.
   if (result.column_major_d_) {
     std::swap(args.shape.m, args.shape.n);
     std::swap(args.a, args.b);

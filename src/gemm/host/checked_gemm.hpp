@@ -9,27 +9,27 @@
 
 namespace hopper_gemm::library {
 
-/// A descriptor that a GEMM can have, and what it comes to for the kernels.
+/// A valid descriptor, and the problem that the kernels get.
 class CheckedGemm {
  public:
-  /// InvalidArgument: names the field that no GEMM can have. Unsupported: inputs of a type that the library does not
-  /// multiply, operands that span 2^63 bytes or more. On failure `*checked` stays what it was.
+  /// InvalidArgument: a field has a value that no GEMM can have; the message names it. Unsupported: the library does
+  /// not multiply the input type, or operands span 2^63 bytes or more. On failure `*checked` does not change.
   static Status create(const GemmDescriptor& descriptor, const GemmOptions& options, CheckedGemm* checked);
 
-  /// There is no element of D.
+  /// Whether D has no elements.
   bool empty() const;
 
-  /// For the back ends. Meaningless if empty().
+  /// The problem for the back ends. Meaningless if empty().
   const Problem& problem() const { return problem_; }
 
-  /// problem() has D's transpose: D is column-major.
+  /// Whether problem() computes the transpose of D, because D is column-major.
   bool computes_transpose() const { return column_major_d_; }
 
-  /// What no run can take, whether it is null, misaligned, too small or where it must not be. Compares numbers and
-  /// nothing else.
+  /// InvalidArgument: an operand is null, misaligned or too small, or overlaps another that it must not. It only
+  /// compares numbers and reads no memory of the GPU.
   Status check(const GemmOperands& operands, std::size_t workspace_bytes) const;
 
-  /// problem().args with the addresses of operands that check() accepts. Those that are not read are null.
+  /// problem().args with the addresses of operands that check() accepts. Operands that the run does not read are null.
   KernelArgs with_addresses(const GemmOperands& operands) const;
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kNoLastStart = std::numeric_limits<int>::max();
 
-/// Where the last of the tiles along so many rows or columns begins, if it is to end with them.
+/// Where the last tile begins so that it ends with the extent.
 int last_start(int extent, int block) { return extent < block ? kNoLastStart : extent - block; }
 
 const Instance& instance_of(const KernelConfig& kernel) {
@@ -66,7 +66,7 @@ class Launcher final : public KernelLauncher {
     params_.a_is_batched = args.a.batch_stride != 0;
     params_.b_is_batched = args.b.batch_stride != 0;
     params_.is_fp16 = args.input_type == DataType::Float16;
-    // What TMA stores of partials behind the last column has room in the workspace.
+    // TMA stores whole chunks of 16 bytes. The partials' rows in the workspace are padded to them.
     params_.epilogue = {.operations = {},
                         .shape = shape,
                         .d_tma_columns = config.workspace_split_k == 1 ? d_tma_columns(problem)
@@ -74,7 +74,8 @@ class Launcher final : public KernelLauncher {
     matrices_.c_is_batched = args.epilogue.c_batch_stride != 0;
     matrices_.loads_c_by_tma = is_tma_c(problem);
     matrices_.aux_tma_columns = aux_tma_columns(problem);
-    // The curve pays where a wave is followed by others, which find in L2 what it has left there.
+    // The Hilbert curve pays if there are several waves, because a wave finds operands in L2 that the one before it
+    // left.
     params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
     params_.split = config.split_k;
     const int k_blocks = k_blocks_of_cluster(args, config);
@@ -84,7 +85,7 @@ class Launcher final : public KernelLauncher {
         has_one_tile ? std::min(kernel.stages, ceil_div(k_blocks, config.split_k)) : kernel.stages;
     params_.a_lines = loaded_lines(args.a, shape.m, kernel.block_m, kernel.cluster_n);
     params_.b_lines = loaded_lines(args.b, shape.n, kernel.block_n, kernel.cluster_m);
-    // What is loaded of MN-major rows, stored or read at a time is aligned.
+    // Keeps loads of MN-major rows and vector accesses to D and C aligned.
     constexpr int kVectorElems = 8;
     const bool may_end_with_m = args.a.major == OperandMajor::K || shape.m % kVectorElems == 0;
     const bool may_end_with_n = shape.n % kVectorElems == 0;
@@ -118,7 +119,7 @@ class Launcher final : public KernelLauncher {
         encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel.cluster_m, &map_b_));
     constexpr int kBoxRows = 16;  // of a warp
     if (params_.workspace_split_k > 1) {
-      // C and aux are for the kernel that adds up the partials.
+      // The reduction kernel handles C and aux.
       KernelArgs partials = args;
       partials.epilogue = partials_epilogue(args.shape);
       partials.shape.n = static_cast<int>(partials.epilogue.ldd);
@@ -171,7 +172,7 @@ class Launcher final : public KernelLauncher {
   TensorMap map_a_{};
   TensorMap map_b_{};
   TensorMap map_d_{};
-  Params params_{};  // where beta is 0
+  Params params_{};  // for beta = 0
   MatrixParams matrices_{};
   ClusterPositions positions_{};
 };

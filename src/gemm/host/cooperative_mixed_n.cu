@@ -25,7 +25,7 @@ struct Kernels {
     return find_wave_steps(steps_of_launches, &steps);
   }
 
-  /// tiles: of which the first fill waves of so many clusters.
+  /// Makes the counter of the wave throttle. tiles: the first of them fill waves of `clusters` clusters.
   static Status begin_steps(const MixedNTiles<Config>& tiles, int num_k_blocks, int clusters,
                             cudaStream_t stream, cuda::std::uint32_t** steps) {
     const std::int64_t waves = tiles.wide.num_tiles() / static_cast<std::uint32_t>(clusters);

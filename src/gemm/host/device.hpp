@@ -5,10 +5,10 @@
 
 namespace hopper_gemm::library {
 
-/// The GPU and the context that are current for this thread. Unsupported: there is no GPU that can be used.
+/// The GPU and the context that are current for this thread. Unsupported: there is no usable GPU.
 Status query_current_device(Device* device);
 
-/// Unsupported where the library has no code for the GPU.
+/// Unsupported: the library has no code for the GPU.
 Status check_device(const Device& device);
 
 }  // namespace hopper_gemm::library

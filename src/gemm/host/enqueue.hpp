@@ -22,7 +22,7 @@ struct LaunchShape {
 /// Enqueues a kernel for which allow_dynamic_shared_memory() has been called.
 template <typename... Params, typename... Args>
 Status enqueue(void (*kernel)(Params...), const LaunchShape& shape, cudaStream_t stream, Args&&... args) {
-  // Each attribute makes a launch take longer.
+  // Passes only the attributes that are needed, because each one makes a launch take longer.
   std::array<cudaLaunchAttribute, 2> attributes{};
   unsigned num_attributes = 0;
   if (shape.cluster_size > 1) attributes[num_attributes++] = cluster_attribute(shape.cluster_size);

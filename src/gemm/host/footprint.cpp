@@ -9,12 +9,12 @@
 namespace hopper_gemm::library {
 namespace {
 
-// Products of two distances.
+// Holds the product of two distances.
 using Wide = __int128;
 
-// The smallest x with low <= factor·x mod modulus <= high, where 1 <= low. Euclid's algorithm: where no
-// multiple of factor lies between the bounds, the question is how often modulus must be subtracted, which is
-// the same one of smaller numbers.
+// The smallest x with low <= factor·x mod modulus <= high, for 1 <= low. This is Euclid's algorithm. If no multiple of
+// factor lies between the bounds, the question becomes how often modulus must be subtracted. That is the same question
+// with smaller numbers.
 std::optional<Wide> first_multiple_between(Wide factor, Wide modulus, Wide low, Wide high) {
   factor %= modulus;
   if (low > high || factor == 0) return std::nullopt;
@@ -40,8 +40,8 @@ bool batches_overlap(const StridedLines& matrices) {
   const std::int64_t stride = matrices.batch_stride;
   const std::int64_t pitch = matrices.leading_dimension;
   const std::int64_t line = matrices.line_elems;
-  // Batches overlap if some number of lines is less than a line away from their distance. What the distance leaves of
-  // the pitch says whether one is, the quotient how many lines that are.
+  // Two batches overlap if their distance is less than a line away from some whole number of lines. The remainder of
+  // the distance by the pitch says whether that is so, and the quotient is the number of lines.
   const auto meet = [&](std::optional<Wide> batches_apart, int lines_beyond) {
     return batches_apart && *batches_apart < matrices.batch_count &&
            *batches_apart * stride / pitch + lines_beyond < matrices.lines;

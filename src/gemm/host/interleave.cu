@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// Where in memory an element of an operand lies: its line along N, and its place along K.
+/// The index of an element of an operand in memory.
 __device__ __forceinline__ cuda::std::int64_t index_of(const OperandArgs& operand, cuda::std::int64_t batch,
                                                        cuda::std::int64_t n, cuda::std::int64_t k) {
   const bool is_k_major = operand.major == OperandMajor::K;

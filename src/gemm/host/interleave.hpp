@@ -7,8 +7,8 @@
 
 namespace hopper_gemm::library {
 
-/// Enqueues the kernel that makes the B of a gated GEMM of its gate and its up, see interleave_gate_and_up(). args: of the
-/// GEMM, whose B is written to `b`. halves: as both lie. Any GPU.
+/// Enqueues the kernel that interleaves gate and up to the B of a gated GEMM, see interleave_gate_and_up(). args: of
+/// the GEMM; its B is written to `b`. halves: how both halves lie in memory. Runs on any GPU.
 Status launch_interleave(const KernelArgs& args, const OperandArgs& halves, const void* gate, const void* up,
                          void* b, cudaStream_t stream);
 

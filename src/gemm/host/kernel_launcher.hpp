@@ -12,28 +12,28 @@
 
 namespace hopper_gemm::library {
 
-/// A kernel with all of its launches that does not depend on addresses. Immutable: several threads may launch it at a
-/// time.
+/// A kernel with everything for its launches that does not depend on addresses. It is immutable, so several threads may
+/// launch it at the same time.
 class KernelLauncher {
  public:
   virtual ~KernelLauncher() = default;
 
-  /// Enqueues the kernel and returns. epilogue: that of `args`, or the one that brings partials to the workspace. kind:
-  /// AlphaOnly where needs_alpha_only() and beta is 0.
+  /// Enqueues the kernel and returns. epilogue: that of `args`, or the one that stores partials to the workspace. kind:
+  /// AlphaOnly if needs_alpha_only() and beta is 0.
   virtual Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,
                         cudaStream_t stream) const = 0;
 };
 
-/// What a launcher is made for.
+/// The arguments from which a launcher is made.
 struct LauncherRequest {
   const Problem& problem;
   const GemmConfig& config;  ///< whose kernel can_compute() the problem
-  int active_clusters;       ///< that the GPU runs at a time, at least 1
+  int active_clusters;       ///< clusters that the GPU runs at a time, at least 1
   bool overlaps;             ///< the kernel may start before the one before it in the stream ends
 };
 
-/// KernelFamily::make_launcher of a Launcher that is constructed from the request and whose prepare() says what its
-/// constructor cannot say that it failed at.
+/// KernelFamily::make_launcher for a Launcher that is constructed from the request. Everything that can fail is in its
+/// prepare(), because a constructor cannot return a Status.
 template <typename Launcher>
 Status make_prepared(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher) {
   auto made = std::make_unique<Launcher>(request);
@@ -44,7 +44,7 @@ Status make_prepared(const LauncherRequest& request, std::unique_ptr<const Kerne
 
 /// The kernels of one source file.
 struct KernelFamily {
-  /// How many clusters of the configuration the current GPU runs at a time. Unsupported where not even one fits.
+  /// How many clusters of the configuration the current GPU runs at a time. Unsupported: not even one fits.
   Status (*active_clusters)(const GemmConfig& config, int* clusters);
 
   /// Loads the code onto the current GPU and encodes the tensor maps. Unsupported: the driver refuses one.

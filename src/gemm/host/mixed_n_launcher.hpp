@@ -19,9 +19,9 @@
 
 namespace hopper_gemm::library {
 
-/// The host's half of a kernel with a mixed tile N. Config, SharedStorage: the kernel's. Kernels::of<Operands,
-/// EpilogueKind>(): its instance. Kernels::begin_steps(): where the clusters of a launch keep pace, or null, see
-/// wave_pace.cuh; Kernels::load(): what it needs.
+/// The host code of a kernel with a mixed tile N. Config, SharedStorage: the kernel's. Kernels::of<Operands,
+/// EpilogueKind>(): its instance. Kernels::begin_steps(): makes the counter of the wave throttle for a launch, or null,
+/// see wave_pace.cuh. Kernels::load(): loads what begin_steps() needs.
 template <typename Config, typename SharedStorage, typename Kernels>
 class MixedNLauncher final : public KernelLauncher {
  public:
@@ -62,7 +62,7 @@ class MixedNLauncher final : public KernelLauncher {
         HG_RETURN_IF_ERROR(encode_aux(args, Config::kStoreM, &matrices.tensor_map_aux));
       }
     }
-    map_d_ = map_a_;  // what the kernel fetches early must be a map
+    map_d_ = map_a_;  // the kernel prefetches this map even if it is not used, so it must be a valid one
     return stores_d_by_tma() ? encode_output(args, Config::kStoreM, &map_d_) : Status();
   }
 
@@ -163,7 +163,7 @@ class MixedNLauncher final : public KernelLauncher {
   }
 
   Kernel alpha_only_;
-  Kernel general_;  // the same where it is all that is compiled
+  Kernel general_;  // alpha_only_ if that is all that is compiled
   int workers_;
   ClusterPositions positions_;
   bool can_add_c_;

@@ -1,4 +1,5 @@
-// The host's half of the back end mma_sync: what it takes, and which configuration it runs. The kernel is in gemm/kernel/mma_sync.cuh.
+// The host code of the back end mma_sync: which problems it takes, and which configuration it runs. The kernel is in
+// gemm/kernel/mma_sync.cuh.
 
 #include <algorithm>
 #include <array>
@@ -18,21 +19,22 @@ namespace hopper_gemm::library {
 namespace mma_sync {
 namespace {
 
-/// A configuration, and products per time when all SMs are busy with it, relative to the best.
+/// A configuration, and its rate of products when all SMs are busy, relative to the best.
 struct Candidate {
   MmaConfig config;
   double relative_speed;
 };
 
-// From `matmul tune ampere.6 --size 4096` on an H200, which compiles the same tiles. Those of narrow copies were not
-// measured: they put them last, for where nothing else can compute the problem.
+// The rates are from `matmul tune ampere.6 --size 4096` on an H200, which compiles the same tiles. Narrow copies were
+// not measured. Their rates only make sure that they run if nothing else can compute the problem.
 constexpr std::array kCandidates = {
     Candidate{kLargeConfigs[0], 1.0},  Candidate{kLargeConfigs[1], 0.94}, Candidate{kSmallConfigs[0], 0.6},
     Candidate{kSmallConfigs[1], 0.15}, Candidate{kSmallConfigs[2], 0.1},
 };
 static_assert(kCandidates.size() == kLargeConfigs.size() + kSmallConfigs.size());
 
-/// "mma_sync_128x128x64_s3", "mma_sync_64x64x32_s3_copy4": the latter copies 4 bytes at a time, others 16.
+/// The configuration's name, "mma_sync_128x128x64_s3" for example. "mma_sync_64x64x32_s3_copy4" copies 4 bytes at a
+/// time instead of 16.
 std::string name_of(const MmaConfig& config) {
   const TileConfig& tile = config.tile;
   std::string name = "mma_sync_" + std::to_string(tile.block_m) + "x" + std::to_string(tile.block_n) + "x" +
@@ -59,14 +61,13 @@ const KernelInstance& instance_of(const MmaConfig& config, const KernelArgs& arg
   return (is_fp16 ? kSmallInstancesFp16 : kSmallInstancesBf16)[index][layout];
 }
 
-/// The most elements, of 8, 2 and 1, that a copy of a line may have: all lines of all batches start at a
-/// multiple of them.
+/// The most elements that a copy may have: 8, 2 or 1. All lines of all batches must start at a multiple of them.
 int copy_elems_of(const OperandArgs& operand, int alignment_bytes, int batch_count) {
   const auto allows = [&](int elems) {
     return alignment_bytes % (elems * 2) == 0 && operand.leading_dimension % elems == 0 &&
            (batch_count == 1 || operand.batch_stride % elems == 0);
   };
-  // Offsets within a tile are counted in 32 bits where copies have 16 bytes.
+  // With copies of 16 bytes, the kernel counts offsets within a tile in 32 bits.
   constexpr std::int64_t kMostLines = 256;
   const bool countable =
       operand.leading_dimension / 8 <= std::numeric_limits<std::uint32_t>::max() / kMostLines;
@@ -75,7 +76,7 @@ int copy_elems_of(const OperandArgs& operand, int alignment_bytes, int batch_cou
 
 int copy_elems_of(const Problem& problem) {
   const KernelArgs& args = problem.args;
-  // Neither is read then.
+  // The kernel reads neither operand if K is 0.
   if (args.shape.k == 0) return 8;
   return std::min(copy_elems_of(args.a, problem.alignments.a, args.batch_count),
                   copy_elems_of(args.b, problem.alignments.b, args.batch_count));
@@ -85,7 +86,7 @@ std::int64_t tiles_of_batch(const MmaConfig& config, const Problem& problem) {
   return num_tiles(problem.args.shape, config.tile.block_m, config.tile.block_n);
 }
 
-/// Why the configuration cannot compute the problem.
+/// Ok, or the reason why the configuration cannot compute the problem.
 Status check_config(const MmaConfig& config, const Problem& problem, const Device& device) {
   if (config.copy_elems > copy_elems_of(problem)) {
     return unsupported(name_of(config) + " copies " + std::to_string(config.copy_elems * 2) +
@@ -106,19 +107,19 @@ Status check_config(const MmaConfig& config, const Problem& problem, const Devic
   return {};
 }
 
-/// Tiles of the SM that has the most.
+/// Tiles of the SM that gets the most.
 std::int64_t rounds_of(const MmaConfig& config, const Problem& problem, const Device& device) {
   return ceil_div(tiles_of_batch(config, problem) * problem.args.batch_count, std::int64_t{device.sm_count});
 }
 
-/// Time in which the GPU computes D, in some unit: the SM that has the most tiles is the last.
+/// The time in which the GPU computes D, in an arbitrary unit. The SM that gets the most tiles finishes last.
 double estimated_time(const Candidate& candidate, const Problem& problem, const Device& device) {
   const auto& [config, relative_speed] = candidate;
   return static_cast<double>(rounds_of(config, problem, device) * config.tile.block_m * config.tile.block_n) /
          relative_speed;
 }
 
-/// The candidate that should be fastest, or null where none can compute the problem.
+/// The candidate with the shortest estimated time, or null if none can compute the problem.
 const Candidate* fastest(const Problem& problem, const Device& device) {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : kCandidates) {
@@ -183,7 +184,7 @@ Status can_implement(const Problem& problem, const Device& device) {
     return unsupported("A and B are bf16 or fp16, not fp32");
   }
   if (fastest(problem, device) != nullptr) return {};
-  // The last candidate asks for least.
+  // The last candidate needs the least of GPU and operands.
   return check_config(kCandidates.back().config, problem, device);
 }
 

@@ -19,7 +19,7 @@ TensorMapType tensor_map_type(DataType type) {
   return TensorMapType::Bf16;
 }
 
-/// The map of matrices behind each other: all of them are one where the stride is 0.
+/// The map of a batch of matrices. If the stride is 0, all batches share one matrix.
 Status encode_matrices(const char* name, DataType type, std::array<std::int64_t, 3> extents,
                        std::int64_t leading_dimension, std::int64_t batch_stride,
                        const std::array<int, 3>& box, TensorMap* tensor_map) {
@@ -32,11 +32,11 @@ Status encode_matrices(const char* name, DataType type, std::array<std::int64_t,
   return encode_map(name, type, extents, strides_bytes, box, tensor_map);
 }
 
-/// The map of C, D or aux. is_half: of as many columns as a gated D has.
+/// The map of C, D or aux. is_half: of a gated D, which has half as many columns.
 Status encode_rows(const char* name, const KernelArgs& args, std::int64_t leading_dimension,
                    std::int64_t batch_stride, int box_rows, bool is_half, TensorMap* tensor_map) {
   const DataType type = args.epilogue.output_type;
-  // What half as many columns leave of 64, or the 32 of fp32.
+  // Half of a subtile's 64 columns are 64 bytes in a 16-bit type, and 128 bytes in fp32.
   const int row_bytes = is_half && type != DataType::Float32 ? 64 : 128;
   return encode_matrices(
       name, type, {is_half ? args.shape.n / 2 : args.shape.n, args.shape.m, args.batch_count},

@@ -10,28 +10,28 @@
 
 namespace hopper_gemm::library {
 
-/// Tensor maps of operands, with 128B swizzle and without an address, which comes with each launch
-/// (replace_tensor_map_address). name: how an error calls the operand. Unsupported: the driver refuses it.
+/// Tensor maps of operands, with 128B swizzle. They have no address, because it comes with each launch
+/// (replace_tensor_map_address). name: the operand's name in an error message. Unsupported: the driver refuses the map.
 
-/// The map has any rank. extents, box: in elements, the contiguous dimension first.
+/// A map of any rank. extents, box: in elements, the contiguous dimension first.
 Status encode_map(const char* name, DataType type, std::span<const std::int64_t> extents,
                   std::span<const std::int64_t> strides_bytes, std::span<const int> box,
                   TensorMap* tensor_map);
 
-/// Of A or B, [batch, lines, K] or MN-major [batch, K, lines]. lines: all of the operand along M or N; block_lines: of a
-/// CTA's tile, which so many sharers load equal parts of. A K-major box has all lines that a CTA loads, an MN-major one
-/// kAtomLines by a part of kBlockK.
+/// The map of A or B: K-major [batch, lines, K], or MN-major [batch, K, lines]. lines: of the operand along M or N;
+/// block_lines: of a CTA's tile; sharers: CTAs that load equal parts of the tile. A K-major box has all lines that a
+/// CTA loads. An MN-major box has kAtomLines lines by a part of kBlockK.
 Status encode_input(const char* name, const OperandArgs& operand, const KernelArgs& args, int lines,
                     int block_lines, int sharers, TensorMap* tensor_map);
 
-/// Of C, D or aux, [batch, M, N], by boxes of so many rows and 128 bytes; of a gated D, [batch, M, N / 2], by boxes of 32
-/// columns.
+/// The maps of C, D and aux: [batch, M, N], with boxes of box_rows rows by 128 bytes. A gated D has [batch, M, N / 2],
+/// with boxes of 32 columns.
 Status encode_c(const KernelArgs& args, int box_rows, TensorMap* tensor_map);
 Status encode_output(const KernelArgs& args, int box_rows, TensorMap* tensor_map);
 Status encode_aux(const KernelArgs& args, int box_rows, TensorMap* tensor_map);
 
-/// The stride between matrices of `lines` lines. TMA does not use that of a single one, but the map must hold one that it
-/// could take: that of matrices without gaps where it is not too long.
+/// The stride between matrices of `lines` lines. TMA does not use the stride of a single matrix, but the map must hold
+/// a valid one. That is the stride of matrices without gaps, unless it is too long.
 std::int64_t batch_stride_bytes(std::int64_t batch_count, std::int64_t stride_bytes, std::int64_t lines,
                                 std::int64_t line_stride_bytes);
 

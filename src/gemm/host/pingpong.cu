@@ -23,14 +23,14 @@ struct Kernels {
 
   static Status load() { return {}; }
 
-  /// It is for products that are too short to drift apart.
+  /// No wave throttle: the products are too short for clusters to drift apart.
   static Status begin_steps(const MixedNTiles<Config>&, int, int, cudaStream_t, cuda::std::uint32_t** steps) {
     *steps = nullptr;
     return {};
   }
 };
 
-/// What the family does for one configuration.
+/// The family's functions for one configuration.
 struct Member {
   Status (*active_clusters)(int* clusters);
   Status (*make_launcher)(const LauncherRequest& request, std::unique_ptr<const KernelLauncher>* launcher);

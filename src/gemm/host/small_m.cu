@@ -31,7 +31,7 @@ struct Instance {
   KernelConfig config;
   Kernels bf16;
   Kernels fp16;
-  std::size_t smem_bytes;  // of all of them
+  std::size_t smem_bytes;  // all kernels take the same
 };
 
 template <typename Config, typename T>
@@ -42,7 +42,7 @@ constexpr Kernels kernels_of() {
 template <KernelConfig kKernel>
 constexpr Instance instance_of() {
   using ThisConfig = Config<kKernel>;
-  // 1 KiB of each CTA is the system's.
+  // The system reserves 1 KiB of each CTA.
   constexpr int kCtasOfAnSm = shares_an_sm(kKernel) ? 2 : 1;
   static_assert(kCtasOfAnSm * (sizeof(SharedStorage<ThisConfig>) + 1024) <= 228 * 1024);
   return {kKernel, kernels_of<ThisConfig, __nv_bfloat16>(), kernels_of<ThisConfig, __half>(),
@@ -59,14 +59,14 @@ const Instance& instance_of(const KernelConfig& kernel) {
                        [&](const Instance& instance) { return instance.config == compiled(kernel); });
 }
 
-/// Whether TMA brings the several blocks of a stage in one box: K is cut in blocks of 64 then, which are a dimension of
-/// the tensor map, and must be whole, since what is behind the end of a line is the next one.
+/// Whether TMA brings all K blocks of a stage in one box. The blocks of 64 along K are then a dimension of the tensor
+/// map. They must be whole blocks, because behind the end of a line the next line begins.
 bool loads_whole_stages(const KernelConfig& kernel, int k) {
   return kernel.block_k > kBlockK && k % kBlockK == 0;
 }
 
-/// Of A or B: [batch, K / 64, lines, 64] by boxes of a stage's blocks if loads_whole_stages(), or else
-/// [batch, 1, lines, K] by those of one. lines: all of it; box_lines: of a stage.
+/// The map of A or B. If loads_whole_stages() it is [batch, K / 64, lines, 64], with boxes of all K blocks of a stage.
+/// Otherwise it is [batch, 1, lines, K], with boxes of one K block. lines: of the operand; box_lines: of a stage.
 Status encode_stages(const char* name, const OperandArgs& operand, const KernelArgs& args,
                      const KernelConfig& kernel, int lines, int box_lines, TensorMap* tensor_map) {
   constexpr int kInputBytes = 2;
@@ -76,8 +76,8 @@ Status encode_stages(const char* name, const OperandArgs& operand, const KernelA
   const std::int64_t batches = operand.batch_stride == 0 ? 1 : args.batch_count;
   const std::array<std::int64_t, 4> extents = {block, lines, args.shape.k / block, batches};
   const std::int64_t line_stride_bytes = operand.leading_dimension * kInputBytes;
-  // The manual of cuTensorMapEncodeTiled has each stride span the dimension before it. Blocks lie within lines, and
-  // have the smaller one: drivers take that.
+  // According to the manual of cuTensorMapEncodeTiled, each stride spans the dimension before it. K blocks lie within
+  // lines, so their stride is smaller than that of lines. Drivers accept that.
   const std::array<std::int64_t, 3> strides_bytes = {
       line_stride_bytes, kBlockBytes,
       batch_stride_bytes(batches, operand.batch_stride * kInputBytes, lines, line_stride_bytes)};

@@ -1,4 +1,5 @@
-// The back end wgmma: what it takes, which configuration it chooses, and what a plan keeps of it.
+// The back end wgmma: which problems it takes, which configuration it chooses, and the prepared kernel that a plan
+// keeps.
 
 #include <algorithm>
 #include <array>
@@ -51,7 +52,8 @@ Status can_implement(const Problem& problem, const Device& device) {
                                    fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
     if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
   }
-  // The smallest tile of all but kernels for small M makes the largest number; tiles are counted in 32 bits.
+  // Kernels count tiles in 32 bits. 64x64 is the smallest tile of all kernels except those for small M, which check
+  // this themselves.
   if (static_cast<double>(num_tiles(args.shape, 64, 64)) * args.batch_count * kMaxSplitK >
       std::numeric_limits<std::int32_t>::max()) {
     return unsupported("wgmma: D has more tiles than a launch takes CTAs");
@@ -59,7 +61,7 @@ Status can_implement(const Problem& problem, const Device& device) {
   return check_tensor_map_support();
 }
 
-/// Whose source file holds the kernel.
+/// The family whose source file holds the kernel.
 const KernelFamily& family_of(const KernelConfig& kernel) {
   switch (kernel.schedule) {
     case Schedule::Cooperative:
@@ -70,11 +72,12 @@ const KernelFamily& family_of(const KernelConfig& kernel) {
   return cooperative::kFamily;
 }
 
-/// What cudaOccupancyMaxActiveClusters says, which takes longer than everything else that a plan needs; 0 where not
-/// even one fits. Thread-safe.
+/// The result of cudaOccupancyMaxActiveClusters, or 0 if not even one cluster fits. Results are kept, because this call
+/// takes longer than everything else that a plan needs. Thread-safe.
 int active_clusters(const Device& device, const GemmConfig& config) {
   static std::mutex mutex;
-  // An emulated GPU may get other SMs. K through the workspace has as many clusters, of the same size.
+  // sm_count is part of the key, because an emulated GPU may get another number of SMs. workspace_split_k is not,
+  // because it does not change the size of a cluster.
   static std::map<std::tuple<int, std::uint64_t, int, std::string>, int> known;
   const std::lock_guard<std::mutex> lock(mutex);
   const bool is_small_m = config.kernel.schedule == Schedule::SmallM;
@@ -85,7 +88,7 @@ int active_clusters(const Device& device, const GemmConfig& config) {
   int clusters = 0;
   const Status status =
       family_of(kernel).active_clusters({.kernel = kernel, .split_k = config.split_k}, &clusters);
-  // An error need not be one next time.
+  // Other errors are not kept, because the next call may succeed.
   if (status.ok() || status.code() == StatusCode::Unsupported) known.emplace(key, clusters);
   return clusters;
 }
@@ -94,19 +97,19 @@ ActiveClusters active_clusters_of(const Device& device) {
   return [device](const GemmConfig& config) { return active_clusters(device, config); };
 }
 
-/// Whether the table's word on a configuration holds for the problem's epilogue. The table was measured with alpha alone,
-/// and which tile of a mixed tile N is the fastest depends on what of its epilogue no product hides.
+/// Whether the table's choice holds for the problem's epilogue. The table was measured with alpha only. Which
+/// configuration with a mixed tile N is the fastest depends on how much of its epilogue the products do not hide.
 bool was_measured_with(const Estimate& tuned, const Problem& problem) {
   const KernelConfig& kernel = tuned.config.kernel;
   return kernel.narrow_n == 0 || needs_alpha_only(kernel, problem);
 }
 
-/// A kernel of the library that computes the problem; with split-K through the workspace, and the kernel that adds up the
-/// partials.
+/// A kernel of the library that computes the problem. With split-K through the workspace it also launches the
+/// reduction.
 class PreparedWgmma final : public PreparedGemm {
  public:
-  /// name: of what was chosen, which may be of a kernel that cannot compute the problem. rest: of the same problem, for
-  /// launches whose beta is not 0; nullptr where the kernel can_add_c().
+  /// name: of the requested configuration, whose kernel may be unable to compute the problem. rest: the same problem
+  /// for launches whose beta is not 0; nullptr if the kernel can_add_c().
   PreparedWgmma(const Problem& problem, const GemmConfig& config,
                 std::unique_ptr<const KernelLauncher> launcher, std::unique_ptr<const PreparedGemm> rest,
                 std::string name, std::string reason)
@@ -148,7 +151,7 @@ class PreparedWgmma final : public PreparedGemm {
   std::size_t workspace_bytes_;
   int workspace_split_k_;
   bool triggers_dependents_;
-  bool needs_alpha_only_;  // with beta 0
+  bool needs_alpha_only_;  // if beta is 0
 };
 
 std::string text_of(const Estimate& estimate) {
@@ -164,7 +167,8 @@ std::vector<std::string> configs() {
   return names;
 }
 
-/// What PreparedGemm::explain() says of a choice. general: what runs where beta is not 0, or null if that is the same.
+/// The text of PreparedGemm::explain(). general: the estimate of what runs if beta is not 0, or null if that is the
+/// same.
 std::string explain(const Estimate& chosen, std::span<const Estimate> estimates, const Estimate* general,
                     std::string reason) {
   constexpr std::size_t kOthers = 3;
@@ -237,8 +241,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                                             std::move(text));
     return {};
   };
-  // What kernels that add no C leave, ranked when the first of them is chosen. Partials would need a workspace that the plan
-  // does not speak of.
+  // Candidates for launches with a C, if the chosen kernel cannot add one. They are ranked when the first such kernel
+  // is chosen. They may not use a workspace, because the plan does not ask the caller for a second one.
   std::vector<Estimate> estimates_with_c;
   auto general = estimates_with_c.cend();
   const auto prepare_with_rest = [&](const Estimate& estimate) -> Status {
@@ -254,7 +258,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       general = estimates_with_c.cbegin();
       if (estimates_with_c.empty()) return no_room;
     }
-    // The driver may refuse the tensor maps of one configuration and take those of the next.
+    // The driver may refuse the tensor maps of one configuration and accept those of the next.
     std::unique_ptr<const PreparedGemm> rest;
     while (rest == nullptr) {
       const Status status = prepare_by(*general, name, nullptr, nullptr, &rest);

@@ -9,7 +9,7 @@
 
 namespace hopper_gemm::library::cooperative {
 
-/// The kernels of a configuration. This is what instantiates them.
+/// The kernels of a configuration. This function instantiates them.
 template <KernelConfig kKernel>
 constexpr Instance instance_of() {
   using AlphaOnly = Config<kKernel, EpilogueKind::AlphaOnly>;

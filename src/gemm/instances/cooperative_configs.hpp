@@ -1,6 +1,6 @@
 #pragma once
 
-// What the cooperative kernel of one tile N is compiled for, and what launches it.
+// The configurations for which the cooperative kernel of one tile N is compiled, and the tables of their kernels.
 
 #include <cuda_runtime_api.h>
 
@@ -23,11 +23,11 @@ using Kernel = void (*)(TensorMap, TensorMap, TensorMap, Params, Matrices, Clust
 struct Instance {
   KernelConfig config;
   Kernel<NoMatrixParams> alpha_only;
-  Kernel<MatrixParams> general;  ///< nullptr where Epilogues::AlphaOnly is all
-  std::size_t smem_bytes;        ///< what either takes at most
+  Kernel<MatrixParams> general;  ///< nullptr for a configuration of Epilogues::AlphaOnly
+  std::size_t smem_bytes;        ///< the larger of both kernels'
 };
 
-/// cluster_m, cluster_n: CTAs above each other and side by side that share loads.
+/// cluster_m, cluster_n: CTAs along M and along N that share loads.
 constexpr KernelConfig config(int consumers, int block_m, int block_n, int stages, int cluster_m = 1,
                               int cluster_n = 1) {
   return {.schedule = Schedule::Cooperative,
@@ -39,7 +39,8 @@ constexpr KernelConfig config(int consumers, int block_m, int block_n, int stage
           .cluster_n = cluster_n};
 }
 
-/// The same of columns that are no whole swizzle atoms, as an MN-major B and the general epilogue need them.
+/// The same for alpha only and K-major operands. An MN-major B and the general epilogue need block_n to be whole
+/// swizzle atoms of 64, and this kernel does not.
 constexpr KernelConfig alpha_only_config(int consumers, int block_m, int block_n, int stages, int cluster_m,
                                          int cluster_n) {
   KernelConfig kernel = config(consumers, block_m, block_n, stages, cluster_m, cluster_n);
@@ -48,8 +49,8 @@ constexpr KernelConfig alpha_only_config(int consumers, int block_m, int block_n
   return kernel;
 }
 
-// Of two consumer warpgroups, whose tiles do the most products per byte, and of one, for few rows. As many stages as
-// fit. In parts that are compiled apart.
+// Two consumers give the most products per byte. One consumer serves small M. Each configuration has as many stages as
+// fit. The arrays are compiled in files of their own.
 inline constexpr std::array kLargeKernels = {
     config(2, 128, 256, 4, 2, 1), config(2, 256, 128, 4, 1, 2), config(2, 128, 256, 4),
     config(2, 256, 128, 4),       config(2, 128, 192, 4, 2, 1), config(2, 128, 192, 4),
@@ -63,7 +64,8 @@ inline constexpr std::array kSmallKernels = {
     config(1, 64, 64, 12, 2, 2),  config(1, 64, 64, 12, 1, 2),
 };
 
-// Of widths between those, where tiles of them leave SMs without work. With the stages that were measured.
+// Widths between the others, for shapes at which tiles of the others leave SMs without work. The stages are those that
+// were measured.
 inline constexpr std::array kAlphaOnlyKernels = {
     alpha_only_config(2, 128, 208, 4, 2, 1), alpha_only_config(2, 128, 144, 5, 1, 1),
     alpha_only_config(2, 128, 112, 6, 1, 1), alpha_only_config(2, 128, 96, 6, 1, 1),

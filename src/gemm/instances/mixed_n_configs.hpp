@@ -3,12 +3,12 @@
 #include "gemm/config.hpp"
 #include "hopper_gemm/host_device.hpp"
 
-// What kernels with a mixed tile N are compiled for, on the GPU and on the host.
+// The configurations for which the kernels with a mixed tile N are compiled. Host and device code use them.
 
 namespace hopper_gemm::library {
 
-/// The cooperative kernel's: the least bytes for a product. Its stages leave no room for what it stores, which goes
-/// through one of them.
+/// The cooperative kernel's configuration, which needs the fewest bytes for each product. Its stages leave no room for
+/// staging buffers, so it stages D in one of them.
 inline constexpr KernelConfig kWideConfig = {.schedule = Schedule::Cooperative,
                                              .consumers = 2,
                                              .block_m = 256,
@@ -18,8 +18,8 @@ inline constexpr KernelConfig kWideConfig = {.schedule = Schedule::Cooperative,
                                              .narrow_n = 128,
                                              .epilogues = Epilogues::WithoutMatrices};
 
-/// At either end of a tile that kernel's upper half multiplies so many K blocks, then its lower half, so that one is
-/// stored under the other's products.
+/// K blocks at either end of a tile that the cooperative kernel multiplies first for the upper half and then for the
+/// lower half. One half can then be stored while the other is multiplied.
 inline constexpr int kWideEndKBlocks = 2;
 
 HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epilogues, Majors majors) {
@@ -34,8 +34,8 @@ HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epi
           .majors = majors};
 }
 
-/// The pingpong kernel's. The width whose waves are fullest runs. Only 192 columns are whole swizzle atoms and epilogue
-/// subtiles, so that the others take no MN-major B and no C.
+/// The pingpong kernel's configurations. The narrower ones serve shapes at which they fill waves better. Only 192
+/// columns are whole swizzle atoms and epilogue subtiles. The others therefore take no MN-major B and no C.
 inline constexpr KernelConfig kPingpongConfigs[] = {
     pingpong_config(192, Epilogues::All, Majors::Any),
     pingpong_config(176, Epilogues::WithoutMatrices, Majors::KMajorB),

@@ -1,7 +1,7 @@
 #pragma once
 
-// The configurations of the back end mma, and the tables of their kernels: one for each input type, in two
-// halves, which are compiled apart (mma_instances_*.cu).
+// The configurations of the back end mma_sync, and the tables of their kernels. There is one table for each input type,
+// in two halves that are compiled in files of their own (mma_sync_*.cu).
 
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hopper_gemm::library::mma_sync {
 
-/// Of one configuration and type: by whether A is MN-major, twice, plus whether B is.
+/// The kernels of one configuration and type, by layout_index().
 using LayoutInstances = std::array<KernelInstance, 4>;
 
 constexpr std::size_t layout_index(OperandMajor major_a, OperandMajor major_b) {
@@ -32,14 +32,14 @@ constexpr LayoutInstances instances_of() {
   return instances;
 }
 
-/// Warps of 64x64 do the most products per byte from shared memory. They are for large D.
+/// For a large D. Warp tiles of 64x64 do the most products per byte from shared memory.
 inline constexpr std::array kLargeConfigs = {
     MmaConfig{warp_tile(256, 128, 64, 64, 64, 3), 8},  // 144 KiB of shared memory: not for sm_86 and sm_89
     MmaConfig{warp_tile(128, 128, 64, 64, 64, 3), 8},  // 96 KiB
 };
 
-/// For a small D: tiles enough for all SMs. And for lines that are not 16-byte aligned: their copies, not their tiles,
-/// are what takes the time.
+/// For a small D, so that there are enough tiles for all SMs. And for lines that are not 16-byte aligned: their copies
+/// take the time, whatever the tile.
 inline constexpr std::array kSmallConfigs = {
     MmaConfig{warp_tile(64, 64, 64, 32, 32, 4), 8},  // 64 KiB
     MmaConfig{warp_tile(64, 64, 32, 32, 32, 3), 2},  // 24 KiB

@@ -5,11 +5,11 @@
 
 #include "gemm/config.hpp"
 
-// What the kernel for small M is compiled for.
+// The configurations of the kernel for small M.
 
 namespace hopper_gemm::library {
 
-/// Of fewer rows than wgmma has, the transpose of D is computed.
+/// If block_m is less than wgmma's M, the kernel computes the transpose of D (swap-AB).
 constexpr KernelConfig small_m_config(int block_m, int block_n, int block_k, int stages) {
   constexpr int kWgmmaM = 64;
   return {.schedule = Schedule::SmallM,
@@ -22,21 +22,23 @@ constexpr KernelConfig small_m_config(int block_m, int block_n, int block_k, int
           .majors = Majors::KMajor};
 }
 
-/// What the kernel for small M is compiled for: as few rows as are multiplied anyway; boxes of B of 16 KiB or more, since a
-/// copy by TMA takes a while whatever its size, but for 48 rows; and as many stages as leave room for two CTAs on an
-/// SM, or as fit where there are not more CTAs than SMs.
+/// The configurations that are compiled.
+/// - There are several block_m, so that the kernel multiplies few rows that do not exist.
+/// - Boxes of B have 16 KiB or more, because a TMA copy takes a while whatever its size. 48 rows are the exception.
+/// - There are as many stages as leave room for two CTAs on an SM. If D has no more tiles than there are SMs, a
+///   configuration with as many stages as fit serves better.
 inline constexpr std::array kSmallMInstances = {
     small_m_config(16, 64, 128, 5),  small_m_config(16, 64, 256, 5), small_m_config(16, 128, 128, 3),
     small_m_config(16, 128, 128, 6), small_m_config(32, 64, 128, 4), small_m_config(32, 64, 128, 8),
     small_m_config(32, 128, 64, 5),  small_m_config(48, 64, 64, 7),  small_m_config(64, 64, 128, 6),
 };
 
-/// The compiled kernel of a configuration, which may have fewer columns.
+/// The compiled kernel that serves a configuration. The configuration may have fewer columns.
 constexpr KernelConfig compiled(const KernelConfig& kernel) {
   return small_m_config(kernel.block_m, stage_lines_n(kernel), kernel.block_k, kernel.stages);
 }
 
-/// Its configurations: by all columns of a compiled one, and by fewer, so that D's columns make even waves.
+/// All configurations: each compiled one with all of its columns and with fewer, so that D's columns make even waves.
 inline constexpr auto kSmallMConfigs = [] {
   constexpr std::array kFew = {64, 56, 40, 32};
   constexpr std::array kMany = {128, 112, 88, 80};

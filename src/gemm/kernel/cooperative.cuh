@@ -1,19 +1,19 @@
-// The library's cooperative kernel of one tile N: version 12 of the Hopper ladder, of which it keeps pipeline, roles and
-// stores, for every operation that the library has. Others do better where a problem needs alpha alone or has a long K
-// (cooperative_mixed_n.cuh, pingpong.cuh), or has a small M (small_m.cuh).
+// The library's cooperative kernel of one tile N. It has every operation of the library. Its pipeline, roles and stores
+// are those of version 12 of the Hopper ladder. Other kernels are faster for large products (cooperative_mixed_n.cuh),
+// for a short K (pingpong.cuh) and for small M (small_m.cuh).
 //
 // A configuration is compiled twice, for EpilogueKind::AlphaOnly and General. Types, layouts, batches and split-K are
-// known when it runs: a branch that all threads take alike, outside of the loop over K, selects one of the loops, of
-// which there is one for each type and layout. Configurations of Epilogues::AlphaOnly are compiled once, for K-major
-// operands.
+// known only at run time. There is a loop over K for each type and layout, and a branch outside of it selects one. All
+// threads take the same branch. Configurations of Epilogues::AlphaOnly are compiled once, for K-major operands.
 //
-// Small problems take a few microseconds, and so what happens once counts: the producer makes the barriers and loads
-// without waiting for anyone, a CTA that has one tile finds it without the queue, only the stages in use get barriers.
+// Small problems take a few microseconds, so the time for everything that happens once counts. The producer initialises
+// the mbarriers and then loads without waiting for anyone. A CTA with only one tile finds it without the tile queue.
+// Only the stages in use get mbarriers.
 //
-// Where D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their partials
-// (split_k_exchange.cuh): without a workspace, a second kernel, or an order that depends on who comes first. Where a
-// cluster is too few as well, several do, whose partials are matrices in the workspace: reduce_partials.cu makes D of
-// them.
+// If D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their partials
+// (split_k_exchange.cuh). This needs no workspace and no second kernel, and the order of the sums is fixed. If one
+// cluster is not enough either, several clusters share K. They store their partials to the workspace, and
+// reduce_partials.cu adds them up.
 
 #pragma once
 
@@ -57,38 +57,40 @@ namespace hopper_gemm::library::cooperative {
 
 enum class TileOrder { Columns, Hilbert };
 
-/// What of a launch is no tensor map.
+/// The kernel's parameters beside the tensor maps.
 struct Params {
   int batch_count;
-  // The last clusters may reach below or beside D: the CTA multiplies all the same, since its peer needs its part of
-  // what they share.
-  TileGrid grid;  ///< of cluster tiles, of one batch
-  /// Where a tile begins at most: the last ones end with D, for TMA takes long to fill in zeros. They and those ahead of
-  /// them store the same values twice, which only those that read no C may do.
+  // The last clusters may extend past D's edge. A CTA outside of D still multiplies, because its peer needs its share
+  // of the loads.
+  TileGrid grid;  ///< of a batch's cluster tiles
+  /// The last row and column where a tile may begin. Residue tiles shift back to D's edge, because TMA takes long to
+  /// fill in zeros. The overlap is stored twice with equal values. With beta ≠ 0 they do not shift, because C may be D.
   int last_m0;
   int last_n0;
   cuda::std::uint32_t num_tiles;  ///< cluster tiles of all batches
   OperandMajor a_major;
   OperandMajor b_major;
-  bool a_is_batched;  ///< or all batches share one
+  bool a_is_batched;  ///< if false, all batches share one
   bool b_is_batched;
   bool is_fp16;
   TileOrder order;
-  int split;         ///< CTAs of a cluster that share a tile's K; 1 where a cluster shares loads
-  int k_blocks;      ///< of 64, of each of these
-  int longer_parts;  ///< how many of these have one more
-  int workspace_split_k;  ///< clusters that share a tile's K, a matrix of partials each; batches to batch_count and num_tiles
-  int cluster_k_blocks;  ///< from where one of these clusters begins to where the next does
-  int used_stages;       ///< the others need no barriers
-  int a_lines;           ///< of a stage that TMA brings, loaded_lines()
+  int split;         ///< CTAs of a cluster that share a tile's K; 1 if a cluster shares loads
+  int k_blocks;      ///< K blocks of each of these CTAs
+  int longer_parts;  ///< how many of these CTAs have one K block more
+  /// Clusters that share a tile's K. batch_count and num_tiles count each one's matrix of partials as a batch.
+  int workspace_split_k;
+  int cluster_k_blocks;  ///< K blocks from the start of one of these clusters to the start of the next
+  int used_stages;       ///< the other stages need no mbarriers
+  int a_lines;           ///< lines of a stage that TMA brings, see loaded_lines()
   int b_lines;
-  /// Of each CTA, which it brings to L2 while it waits; 0 with several tiles for each, batches, or MN-major operands.
+  /// K blocks that each CTA prefetches to L2 while it waits; 0 with several tiles for each, batches, or MN-major
+  /// operands.
   int prefetched_k_blocks;
   bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
   EpilogueParams epilogue;
 };
 
-/// What a kernel is given besides its Params.
+/// A kernel's further parameters: those of C and aux, or none.
 template <EpilogueKind kEpilogueKind>
 using MatricesOf =
     cuda::std::conditional_t<kEpilogueKind == EpilogueKind::AlphaOnly, NoMatrixParams, MatrixParams>;
@@ -112,12 +114,12 @@ struct Config {
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = num_threads(kKernel);
   static constexpr int kConsumerBlocks =
-      BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas that are one above the other
-  static constexpr int kLeaf = 8;         // cluster tiles of a row that consecutive positions share
+      BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas along M
+  static constexpr int kLeaf = 8;         // cluster tiles along N of a raster group
   static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
   static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = BLOCK_N * kLineBytes;
-  // With one consumer warpgroup, the launch leaves each thread as many registers as it can use.
+  // With one consumer warpgroup each thread already has as many registers as it can use.
   static constexpr bool kMovesRegisters = kNumConsumers > 1;
   static constexpr int kProducerRegisters = 40;
   static constexpr int kConsumerRegisters = 232;
@@ -131,14 +133,14 @@ struct Config {
     return kIsKMajor ? OperandMajor::K : params.b_major;
   }
 
-  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer's warp read it
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // the consumers and the producer warp read it
   using Pipeline =
       hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
   using BiasQueue = library::BiasQueue<(BLOCK_M > BLOCK_N ? BLOCK_M : BLOCK_N), kNumConsumerWarps>;
   using CBarriers = library::CBarriers<kNumConsumerWarps, kStoreBuffers>;
 };
 
-/// What the general epilogue has in shared memory.
+/// The general epilogue's shared memory.
 template <typename Config>
 struct GeneralStorage {
   typename Config::BiasQueue bias_queue;
@@ -149,7 +151,7 @@ struct NoStorage {};
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // A stage of A: K-major [BLOCK_M, 64], or MN-major [BLOCK_M / 64][64, 64]; the same of B. 128B swizzle.
+  // A stage of A: K-major [BLOCK_M, 64], or MN-major [BLOCK_M / 64][64, 64]; the same for B. 128B swizzle.
   unsigned char a[Config::kNumStages][Config::kStageBytesA];
   unsigned char b[Config::kNumStages][Config::kStageBytesB];
   unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
@@ -158,18 +160,18 @@ struct alignas(1024) SharedStorage {
   cuda::std::conditional_t<Config::kIsAlphaOnly, NoStorage, GeneralStorage<Config>> general;
   SplitKExchange exchange;
 
-  /// Where the sums of the CTA's peers come to, once it has multiplied.
+  /// Where the peers' partials arrive. They overwrite the stages, so the CTA must have multiplied.
   __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(a); }
-  // No CTA adds up more than its share of the pieces, rounded up.
+  // No CTA adds up more than its share of the subtiles, rounded up.
   static_assert(!Config::kCanSplit ||
                 Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplitK * kSumsPieceBytes <=
                     Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
-// A named barrier.
+// The named barrier after which the mbarriers are initialised.
 inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
 
-/// A CTA's tile: the cluster's, and the CTA's place in it.
+/// Where a CTA's tile of a cluster tile begins.
 template <typename Config>
 struct CtaTile {
   int batch;
@@ -187,7 +189,7 @@ struct CtaTile {
   }
 };
 
-/// The cluster tile at a place of the order: batch after batch, m counting on through all of them.
+/// The cluster tile at a place of the raster order: batch after batch. Its m counts on from one batch to the next.
 __device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params, int leaf) {
   const cuda::std::uint32_t tiles = params.grid.num_tiles();
   const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
@@ -198,7 +200,7 @@ __device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Pa
   return tile;
 }
 
-/// Loads one operand's part of a stage: kLines along M or N, of which each of kSharers CTAs brings its slice to all.
+/// Loads one operand's part of a stage: kLines along M or N. Each of kSharers CTAs loads its slice for all of them.
 template <int kLines, int kSharers>
 __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMap* tensor_map,
                                              OperandMajor major, int line0, int k, int batch, int slice,
@@ -224,8 +226,8 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
   }
 }
 
-/// What load_operand() does not write to a K-major stage, where boxes have fewer lines than slices: it
-/// belongs to elements of D that do not exist. lines: those of all boxes.
+/// Marks as undefined what load_operand() does not write to a K-major stage, if a box has fewer lines than a slice.
+/// These lines only reach elements of D that do not exist. lines: of all boxes together.
 template <int kLines, int kSharers>
 __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines) {
 #pragma unroll
@@ -236,9 +238,9 @@ __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int li
   }
 }
 
-/// Brings the first K blocks of A and B to L2, ahead of griddepcontrol.wait: what the kernel before this one
-/// may still write of them goes through L2, too, so that this needs no order. Clusters that share an
-/// operand's lines take turns along K. Threads: one of each CTA. first_k_block, num_k_blocks: of the CTA.
+/// Prefetches the CTA's first K blocks of A and B to L2 before griddepcontrol.wait. This needs no order: the kernel
+/// before this one may still write the operands, but its writes go through L2, too. Clusters that share an operand's
+/// lines prefetch different K blocks of them. first_k_block, num_k_blocks: of the CTA. Threads: one of each CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
                                                   const TensorMap* tensor_map_b, TileCoord cluster_tile,
@@ -255,7 +257,8 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   }
 }
 
-/// A consumer warpgroup's product, see multiply_stages(). Threads: the warpgroup, of which `thread` counts from the first.
+/// A consumer warpgroup's product, see multiply_stages(). thread: number in the warpgroup. Threads: the whole
+/// warpgroup.
 template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
 __device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                          SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
@@ -266,7 +269,7 @@ __device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks]
       Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
 }
 
-/// The loop for the launch's layouts. Threads: as of multiply().
+/// Selects the loop for the launch's layouts. Threads: see multiply().
 template <typename Config, typename T>
 __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                                  SharedStorage<Config>& smem,
@@ -289,13 +292,13 @@ __device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsume
   }
 }
 
-/// A warp's staging buffers, which it takes one after the other: D leaves through them by TMA, in groups of one buffer.
+/// A warp's staging buffers. The warp takes one after the other, and TMA stores each as a bulk group of its own.
 struct StagingQueue {
   unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes];
   int lane;
   int number = 0;  ///< of the next buffer
 
-  /// The next buffer, once TMA has read what was there. Threads: the whole warp.
+  /// Waits until TMA has read the next buffer, and returns it. Threads: the whole warp.
   __device__ __forceinline__ unsigned char* acquire() {
     if (lane == 0) ptx::cp_async_bulk_wait_group_read<kStoreBuffers - 1>();
     __syncwarp();
@@ -304,7 +307,7 @@ struct StagingQueue {
     return buffer;
   }
 
-  /// The number of the buffer that acquire() returns after so many others.
+  /// The number of the buffer that acquire() returns after `others` more.
   __device__ __forceinline__ int next(int others) const {
     const int sum = number + others;
     return sum < kStoreBuffers ? sum : sum - kStoreBuffers;
@@ -337,7 +340,7 @@ __device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2]
   }
 }
 
-/// A consumer warp's part of D where it is alpha · sum of a 16-bit type, and TMA stores it. corner: of the warp's rows.
+/// Stores a consumer warp's part of a 16-bit D that is alpha · sum, by TMA. corner: of the warp's rows.
 template <typename Config>
 __device__ __forceinline__ void store_plain(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StagingQueue& queue,
@@ -346,7 +349,7 @@ __device__ __forceinline__ void store_plain(
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
     for (int piece = 0; piece < ceil_div(Config::BLOCK_N, kStagingN); ++piece) {
-      // The last piece ends with the tile, and stores once more what it shares with the one before it.
+      // The last subtile ends with the tile. The overlap with the one before is stored twice with equal values.
       const int left = Config::BLOCK_N - kStagingN;
       const int column = piece * kStagingN < left ? piece * kStagingN : left;
       float values[kStagingN / 2];
@@ -358,16 +361,17 @@ __device__ __forceinline__ void store_plain(
   }
 }
 
-/// Where a consumer warp's subtile of that number begins. corner: of the warp's part of a tile.
+/// Where a consumer warp's subtile begins. corner: of the warp's part of a tile.
 template <typename Config>
 __device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corner, int subtile) {
   return {corner.batch, corner.row + subtile / Config::kSubtilesAcross * kWgmmaM,
           corner.column + subtile % Config::kSubtilesAcross * kStagingN};
 }
 
-/// Calls take(e, sum) for the accumulators of subtile number `subtile`, which counts on through the blocks. The number is
-/// known at run time only, and registers have no index: there is a branch for each. They are not finished where they are,
-/// since ptxas would serialise the wgmmas (C7515), of which there is a loop for each layout.
+/// Calls take(e, sum) for the accumulators of a subtile. Its number, which counts on from one block to the next, is
+/// known only at run time, and registers cannot be indexed: there is a branch for each subtile. The epilogue works on a
+/// copy. If it wrote the accumulators' registers, ptxas would serialise the wgmmas of every loop, one for each layout
+/// (C7515).
 template <typename Config, typename Take>
 __device__ __forceinline__ void take_subtile(
     const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], int subtile, const Take& take) {
@@ -380,14 +384,14 @@ __device__ __forceinline__ void take_subtile(
   }
 }
 
-/// What the CTAs of a cluster computed of one tile, each over its part of K. The tile's subtiles are dealt to all of them;
-/// each warp sends the others' to the same warp of their CTAs, where the sums of a lane belong to the same elements. A CTA
-/// adds in the order of K, so that the sum does not depend on who came first. Where K is not split, these are the CTA's own
-/// sums alone.
+/// The partials of one tile: each CTA of a cluster has one for its part of K. The tile's subtiles are dealt to the
+/// CTAs. Each warp sends a subtile to the same warp of its owner, where each lane holds the same elements. A CTA adds
+/// in the order of K, so that the sum does not depend on which partial came first. Without split-K there is only the
+/// CTA's own.
 template <typename Config>
 class SplitKPartials {
  public:
-  /// rows: of D that the tile has. thread: of the CTA.
+  /// rows: from the tile's first row to D's edge. thread: number in the CTA.
   __device__ __forceinline__ SplitKPartials(SharedStorage<Config>& smem, int split, int rank, int rows,
                                             int thread)
       : smem_(smem),
@@ -396,7 +400,8 @@ class SplitKPartials {
         row_blocks_(rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows)),
         thread_(thread) {}
 
-  /// Sends what others add up. accum: whose wgmmas are complete. Threads: all consumers of all CTAs.
+  /// Sends the subtiles that other CTAs add up. The wgmmas of accum must be complete. Threads: all consumers of all
+  /// CTAs.
   __device__ __forceinline__ void send(
       const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2]) const {
     smem_.exchange.begin(split_, rank_, thread_ % kWarpgroupThreads, thread_ == 0,
@@ -411,12 +416,12 @@ class SplitKPartials {
     }
   }
 
-  /// Whether the warp adds up a subtile, of its own numbers.
+  /// Whether the warp adds up its subtile of that number.
   __device__ __forceinline__ bool owns(int subtile) const {
     return row_block_of(subtile) < row_blocks_ && owner_of(number_of(subtile), split_) == rank_;
   }
 
-  /// Adds up such a subtile. sums: 0. Threads: the whole warp, converged.
+  /// Adds up a subtile that it owns. sums: must be 0. Threads: the whole warp, converged.
   __device__ __forceinline__ void add(float (&sums)[kStagingN / 2],
                                       const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                       int subtile) const {
@@ -442,7 +447,8 @@ class SplitKPartials {
     return (warp / 4 * Config::kConsumerBlocks + subtile / Config::kSubtilesAcross) * 4 + warp % 4;
   }
 
-  /// Its number among all of the tile, turned by a row block for each group of columns: a CTA's are different warps' then.
+  /// The subtile's number in the tile. It is rotated by one row block for each subtile along N, so that the subtiles
+  /// that a CTA owns belong to different warps.
   __device__ __forceinline__ int number_of(int subtile) const {
     const int column = subtile % Config::kSubtilesAcross;
     return column * row_blocks_ + (row_block_of(subtile) + column) % row_blocks_;
@@ -460,7 +466,7 @@ class SplitKPartials {
   int thread_;
 };
 
-/// What a consumer warp needs to finish and store its part of D with everything that a GemmEpilogue asks for.
+/// Finishes and stores a consumer warp's part of D with every operation of a GemmEpilogue.
 template <typename Config>
 struct GeneralEpilogue {
   const EpilogueParams& params;
@@ -472,20 +478,20 @@ struct GeneralEpilogue {
 
   __device__ __forceinline__ bool adds_c() const { return params.operations.beta != 0; }
 
-  /// Whether C of the next subtile is asked for while one is finished. With fp32 or an auxiliary output a subtile takes all
-  /// buffers.
+  /// Whether the load of the next subtile's C starts while the warp finishes the current one. This needs a free buffer:
+  /// an fp32 subtile, or one with an auxiliary output, takes all of them.
   __device__ __forceinline__ bool begins_ahead() const {
     return parts_of_subtile<MatrixParams>(params.operations) == 1;
   }
 
-  /// Waits until all buffers are free, and asks for C of a subtile, whose buffers come after `others` more. C that TMA cannot
-  /// load is brought by CReader::stage().
+  /// Waits until all buffers are free, and starts the load of a subtile's C. Its buffers come after `others` more. If
+  /// TMA cannot load C, CReader::stage() loads it later.
   __device__ __forceinline__ void begin_c(int others, FragmentCorner corner) const {
     queue.await_all();
     c.begin(queue, others, corner, lane);
   }
 
-  /// Brings C of the warp's part of a tile to L2. corner: of the part.
+  /// Prefetches C of the warp's part of a tile to L2. corner: of the part.
   __device__ __forceinline__ void prefetch_c(FragmentCorner corner) const {
     if (!matrices.loads_c_by_tma) return;
     for (int block = 0; block < Config::kConsumerBlocks; ++block) {
@@ -495,8 +501,8 @@ struct GeneralEpilogue {
     }
   }
 
-  /// Finishes and stores the part. Where K is not split, C of its first subtile has been asked for. bias: of the tile. row: where the part
-  /// begins in the tile; corner: in D.
+  /// Finishes and stores the part. Without split-K, the load of its first subtile's C must have been started. bias: of
+  /// the tile. row: where the part begins in the tile; corner: where it begins in D.
   __device__ __forceinline__ void store(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
                                         const SplitKPartials<Config>& partials, bool is_split,
                                         const float* bias, int row, FragmentCorner corner) const {
@@ -508,7 +514,7 @@ struct GeneralEpilogue {
 #pragma unroll 1
     for (int subtile = 0; subtile < kCount; ++subtile) {
       if (is_split && !partials.owns(subtile)) continue;
-      // Addresses that follow from it are computed where they are used: kept in registers, they make the loop slower.
+      // Makes ptxas compute addresses from the lane at each use. Kept in registers, they make the loop slower.
       int own_lane = lane;
       compute_where_used(own_lane);
       if (adds_c() && (is_split || (subtile > 0 && !begins_ahead()))) begin_c(0, corner_of(subtile));
@@ -539,7 +545,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
   const int split = Config::kCanSplit ? params.split : 1;
-  // Their sums are fp32, which is not plain.
+  // Partials in the workspace are fp32, which the alpha-only kernel cannot store.
   constexpr bool kCanUseWorkspace = Config::kCanSplit && !Config::kIsAlphaOnly;
 
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
@@ -559,11 +565,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       if (has_bias) smem.general.bias_queue.init();
       if (params.epilogue.operations.beta != 0) smem.general.c_barriers.init();
     }
-    // TMA and the peer CTA use the barriers, and must see them initialised.
+    // TMA and the peer CTA use the mbarriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
   if (Config::kClusterSize == 1 && is_in_producer_warp) {
-    // It made the barriers, and loads without having to wait for those who use them.
+    // The producer warp has initialised the mbarriers, so it can load without waiting for the other warps.
     __syncwarp();
     barrier_arrive(kSetUpBarrier, Config::kNumThreads);
   }
@@ -573,7 +579,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int split_rank = Config::kCanSplit ? cta_rank : 0;
   const cuda::std::uint32_t cluster = clusterid_x();
   const cuda::std::uint32_t num_clusters = nclusterid_x();
-  // The first CTAs take one block more where K does not divide.
+  // If K does not divide evenly, the first CTAs take one K block more.
   const int longer_parts = Config::kCanSplit ? params.longer_parts : 0;
   const int num_k_blocks = params.k_blocks + (split_rank < longer_parts ? 1 : 0);
   const int first_k_block =
@@ -581,7 +587,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const auto tile_of = [&](TileCoord cluster_tile) {
     return CtaTile<Config>(cluster_tile, params, rank_m, rank_n);
   };
-  // Where there is one tile for each cluster, every warp finds it alone, the producer's while the barriers are made.
+  // If each cluster has one tile, every warp finds it by itself. The producer warp does so before it waits for the
+  // peers.
   const cuda::std::uint32_t first_index =
       has_one_tile || num_clusters > ClusterPositions::kMaxClusters ? cluster : positions.position[cluster];
   const auto find_only_tile = [&] {
@@ -593,7 +600,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     barrier_cluster_arrive_relaxed();
     barrier_cluster_wait();
   } else {
-    // The peers' barriers are not needed before the sums are there.
+    // Not waited for yet: the peers' mbarriers are not needed before there are partials to send.
     if (split > 1) barrier_cluster_arrive_relaxed();
     if (!is_in_producer_warp) barrier_sync(kSetUpBarrier, Config::kNumThreads);
   }
@@ -604,7 +611,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     }
     __syncwarp();
   }
-  // Everything before this line read and wrote nothing but shared memory.
+  // Before this line the kernel has read and written only shared memory.
   griddepcontrol_wait();
 
   typename Config::Pipeline::State state;
@@ -654,14 +661,14 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           state.advance();
         }
       }
-      // The next kernel may set itself up where SMs become free. It waits for this one's end all the same.
+      // The next kernel may now set itself up on SMs that become free. It still waits for the end of this one.
       if (params.triggers_dependents) griddepcontrol_launch_dependents();
       if constexpr (Config::kClusterSize > 1) {
         smem.pipeline.producer_drain_uniform(state, params.used_stages);
       }
     } else if (thread / kWarpThreads == Config::kNumConsumerWarps + 1 && (!has_one_tile || has_bias)) {
-      // An order may take a thousand cycles or two to find a tile: the scheduler, the next warp, runs ahead. It brings the
-      // bias, too.
+      // Finding a tile in the raster order may take a thousand cycles or two, so the scheduler warp runs ahead. It also
+      // loads the bias.
       const int lane = thread % kWarpThreads;
       typename Config::BiasQueue::State bias_state;
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
@@ -699,7 +706,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const auto next_partials = [&](const CtaTile<Config>& tile) {
       return SplitKPartials<Config>(smem, split, split_rank, params.epilogue.shape.m - tile.m0, thread);
     };
-    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    // If accum is not defined before the loop, ptxas 12.3 serialises the wgmmas.
     float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
     if constexpr (Config::kIsAlphaOnly) {
       const GemmEpilogue& operations = params.epilogue.operations;
@@ -728,7 +735,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       CReader<StagingQueue> c(params.epilogue, matrices, smem_addr(smem.general.c_barriers.barriers[warp]));
       const GeneralEpilogue<Config> epilogue = {params.epilogue, matrices, &tensor_map_d, queue, c, lane};
       typename Config::BiasQueue::State bias_state;
-      // Not the index, which ptxas would have in the same register as other roles, and spill.
+      // Counts down instead of using the index: ptxas would keep the index in the same register as the other roles, and
+      // spill it.
       for (int left = static_cast<int>(params.num_tiles - first_index); left > 0;
            left -= static_cast<int>(num_clusters)) {
         const CtaTile<Config> tile = next_tile(only_tile, lane);

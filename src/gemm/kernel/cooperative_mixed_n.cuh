@@ -1,9 +1,9 @@
-// The library's cooperative kernel with a mixed tile N, for large products on sm_90. It is version 18 of the Hopper ladder:
-// it stores one half of a tile under the products of the other, and through what the last K block has left of A, so that
-// there is room for a fourth stage. Its clusters end without a barrier.
+// The library's cooperative kernel with a mixed tile N, for large products on sm_90. It extends version 18 of the
+// Hopper ladder. It stores one half of a tile while it multiplies the other. It stages D in the last K block's A, which
+// has been multiplied by then, so that there is room for a fourth stage. Its clusters end without a barrier.
 //
-// Accumulators and stages take nearly all registers and shared memory. epilogue.cuh says how the general epilogue does with
-// what is left; C finds no registers.
+// Accumulators and stages take nearly all registers and shared memory. epilogue.cuh says how the general epilogue works
+// with what is left. There are no registers for C.
 
 #pragma once
 
@@ -37,19 +37,20 @@ namespace hopper_gemm::library::cooperative_mixed_n {
 struct Config : MixedNConfig<kWideConfig> {
   static constexpr int kEndKBlocks = kWideEndKBlocks;
   static_assert(kEndKBlocks < kNumStages, "one more is what the tile before is stored through");
-  static constexpr int kBandM = 8;  // cluster tiles of a column that consecutive positions share
+  static constexpr int kBandM = 8;  // cluster tiles along M of a raster group
   static constexpr int kConsumerM = BLOCK_M / kNumConsumers;
-  static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas, one above the other
+  static constexpr int kConsumerBlocks = kConsumerM / kWgmmaM;  // wgmmas along M
   static constexpr int kStoreBuffers = kConsumerBlocks;
   static_assert(kStoreN * kElemBytes == kLineBytes && kStoreM * kWarpgroupWarps == kWgmmaM,
                 "a warp's piece of D fits where a quarter of a block's A was");
-  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // they and the producer warp read it
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // the consumers and the producer warp read it
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
   using BiasQueue = library::BiasQueue<BLOCK_M, kNumConsumerWarps>;
 };
 
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, kBlockK] and up to [WIDE_N, kBlockK] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
+  // A stage has [BLOCK_M, kBlockK] and up to [WIDE_N, kBlockK], or swizzle atoms of 64 of their lines, see Operands.
+  // 128B swizzle.
   unsigned char a[Config::kNumStages][Config::BLOCK_M * kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * kLineBytes];
   Config::Pipeline pipeline;
@@ -57,21 +58,21 @@ struct alignas(1024) SharedStorage {
   Config::BiasQueue bias_queue;
 };
 
-/// Accumulators that are yet to be stored: those of a consumer's lower block.
+/// The accumulators of a consumer's lower block that are not stored yet.
 struct Pending {
   FragmentCorner corner = {};  // where they begin in D
   int block_n = 0;             // 0: there are none
-  int stage = 0;               // through which
+  int stage = 0;               // the stage that stages them
   Config::BiasQueue::State bias;
 };
 
-/// The named barrier where a consumer's warps meet when they have stored a tile.
+/// The named barrier at which a consumer's warps meet after they have stored a tile.
 __device__ __forceinline__ cuda::std::uint32_t stored_barrier(int consumer) {
   constexpr cuda::std::uint32_t kFirstStoredBarrier = 1;
   return kFirstStoredBarrier + static_cast<cuda::std::uint32_t>(consumer);
 }
 
-/// A consumer warp, and what it needs for its tiles.
+/// A consumer warp, with what it needs for its tiles.
 template <typename Operands, EpilogueKind kEpilogueKind>
 struct Consumer {
   using T = typename Operands::T;
@@ -87,7 +88,7 @@ struct Consumer {
   int number;  // of the warpgroup
   int thread;  // of the warpgroup
 
-  // Computed where they are used: the accumulators leave no registers for them.
+  // These are computed at each use, because the accumulators leave no registers for them.
   __device__ __forceinline__ int lane() const { return thread % kWarpThreads; }
   __device__ __forceinline__ int warp() const { return thread / kWarpThreads; }
 
@@ -115,9 +116,10 @@ struct Consumer {
     wgmma_commit_group();
   }
 
-  /// Stores kStoreN columns of the warp's rows through a quarter of A in a block of the stage: the products of that block
-  /// must be done. Those of all warps read it where A is MN-major, but a group of wgmmas is the warpgroup's, and so done
-  /// for all when it is for one. fragment: their accumulators. corner: where they begin in D, but for the warp's rows.
+  /// Stores kStoreN columns of the warp's rows. It stages them in the warp's quarter of a block of A in the stage,
+  /// whose wgmmas must be complete. If A is MN-major, the wgmmas of all four warps read that quarter. A group of wgmmas
+  /// belongs to the whole warpgroup, so it is complete for all warps if it is for one. fragment: the accumulators.
+  /// corner: where the warpgroup's rows begin in D.
   __device__ __forceinline__ void store_piece(const float* fragment, int stage, int block,
                                               FragmentCorner corner) const {
     const int staging_row = number * Config::kConsumerM + block * kWgmmaM + warp() * Config::kStoreM;
@@ -126,9 +128,11 @@ struct Consumer {
         {corner.batch, corner.row + warp() * Config::kStoreM, corner.column}, lane());
   }
 
-  /// Finishes and stores kStoreN columns of the warp's rows, see finish_and_store(). block: 0 for the upper one. is_first:
-  /// of the tile, which has one buffer: the other is where the lower block's A is. buffer: where subtiles begin that are an
-  /// odd number of parts. corner: where the consumer's block begins in the product.
+  /// Finishes and stores a subtile of kStoreN columns of the warp's rows, see finish_and_store(). block: 0 for the
+  /// upper one. is_first: the tile's first subtile. It has only one buffer, because the other still holds the lower
+  /// block's A.
+  /// buffer: where a subtile of an odd number of parts begins. corner: where the consumer's block begins in the
+  /// product.
   __device__ __forceinline__ void finish(float* sums, int stage, int block, bool is_first, int buffer,
                                          FragmentCorner corner, const float* bias, int column) const {
     int own_thread = thread;
@@ -146,7 +150,7 @@ struct Consumer {
         }
       }
       __syncwarp();
-      // All parts of the first subtile go through the same buffer; then they take turns.
+      // All parts of the first subtile go through the same buffer. Later parts alternate.
       const int next = is_first ? 0 : ((is_odd ? buffer : 1) + part) % Config::kStoreBuffers;
       return smem.a[stage] + (row + next * kWgmmaM) * kLineBytes;
     };
@@ -160,7 +164,7 @@ struct Consumer {
     return epilogue.operations.bias_kind == Bias::None ? nullptr : smem.bias_queue.receive(state);
   }
 
-  /// Stores what is pending of the lower block. The upper block's subtiles have gone through the same rows alternately.
+  /// Stores what is pending of the lower block. It goes on with the buffers where the upper block's subtiles left off.
   __device__ __forceinline__ void store_pending(float (&lower)[Config::WIDE_N / 2], Pending pending) const {
     const int first_block = pending.block_n / Config::kStoreN % Config::kStoreBuffers;
     if constexpr (kIsAlphaOnly) {
@@ -184,8 +188,8 @@ struct Consumer {
     }
   }
 
-  /// Gives back the stage through which a tile has been stored. What is loaded into it next cannot be
-  /// overtaken by what the warps have written there: TMA has read that, or store_staging() has fenced it.
+  /// Gives back the stage that staged a tile. The warps' writes to it cannot overtake the next load: TMA has read them,
+  /// or store_staging() has fenced them.
   __device__ __forceinline__ void release_stored(Pending pending) const {
     if (pending.block_n == 0) return;
     if (lane() == 0) ptx::cp_async_bulk_wait_group_read<0>();
@@ -194,8 +198,9 @@ struct Consumer {
   }
 };
 
-/// Computes the consumer's rows of a tile of kBlockN columns, and stores the upper half of them. accum: what is pending of
-/// the tile before; then what is of this one, as `pending` says. corner: where the consumer's rows begin in D. bias_state: of the tile's bias.
+/// Computes the consumer's rows of a tile of kBlockN columns, and stores the upper half of them. accum, pending: on
+/// entry what is pending of the previous tile, on return what is pending of this one. corner: where the consumer's rows
+/// begin in D. bias_state: of the tile's bias.
 template <int kBlockN, typename Operands, EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueKind>& self,
                                              float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
@@ -205,7 +210,8 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   static_assert(Config::kConsumerBlocks == 2);
   constexpr int kBlockPieces = kBlockN / Config::kStoreN;
   constexpr int kEnds = Config::kEndKBlocks;
-  // A tile of other columns defines other registers, and ptxas would wait before it lets them be stored.
+  // A tile of another width defines other registers. ptxas would then make the warp wait before it stores the pending
+  // ones.
   constexpr bool kStoresUnderFirstBlocks = kBlockN == Config::WIDE_N;
   auto& upper = reinterpret_cast<float(&)[kBlockN / 2]>(accum[0]);
   auto& lower = reinterpret_cast<float(&)[kBlockN / 2]>(accum[1]);
@@ -271,7 +277,7 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   wgmma_fence_operand(upper);
   const int stage = ends[kEnds - 1].stage;
   const auto release_others = [&] {
-    // The next piece goes where the lower block's A is.
+    // The next subtile is staged where the lower block's A is.
     wgmma_wait_group<0>();
 #pragma unroll
     for (int i = 0; i < kEnds - 1; ++i) pipeline.consumer_release(ends[i], self.thread);
@@ -299,7 +305,8 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
   pending = {{corner.batch, corner.row + kWgmmaM, corner.column}, kBlockN, stage, bias_state};
 }
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms.
+/// tensor_map_b, tensor_map_b_narrow: with boxes of WIDE_N and of NARROW_N rows. For an MN-major B both have boxes of
+/// swizzle atoms.
 template <typename Operands, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
@@ -321,14 +328,14 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     smem.pipeline.init();
     smem.tile_queue.init();
     smem.bias_queue.init();
-    // TMA and the peer CTA use the barriers, and must see them initialised.
+    // TMA and the peer CTA use the mbarriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
   barrier_cluster_arrive_relaxed();
   barrier_cluster_wait();
 
-  // A cluster takes kClusterN tiles of a row. The last column of clusters may reach beyond D: TMA fills in
-  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of A.
+  // A cluster takes kClusterN tiles of a row. The last column of clusters may extend past D's edge. TMA fills in zeros
+  // there. The CTA multiplies them, because its peer needs its half of A.
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
   const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;
@@ -346,8 +353,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const TileCoord cluster_tile = smem.tile_queue.receive_uniform(queue_state, lane);
         queue_state.advance();
         const int block_n = tiles.block_n(cluster_tile);
-        // In other waves some have narrow tiles, which take less time for a K block, or none. The leader's
-        // peer cannot be far, for they share stages.
+        // Only in full waves of wide tiles do all clusters take equally long for a K block. In later waves some have
+        // narrow tiles or none. One CTA of a cluster counts for both: its peer cannot be far, because they share loads.
         const bool keeps_pace = params.steps != nullptr && is_leader && cta_rank == 0 &&
                                 index - first_index + num_clusters <= tiles.wide.num_tiles();
         load_tile<Config, Operands>(smem, state, tensor_map_a,
@@ -385,8 +392,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     float accum[Config::kConsumerBlocks][Config::WIDE_N / 2] = {};
     Pending pending;
     for (cuda::std::uint32_t index = first_index;; index += num_clusters) {
-      // Narrow tiles, which come last, and the end share the general epilogue's code. The alpha-only kernel has little such
-      // code, and ptxas would serialise its wgmmas (C7511).
+      // The narrow tiles, which come last, and the end of the kernel share one copy of the general epilogue's code. The
+      // alpha-only kernel has little such code, and ptxas would serialise its wgmmas here (C7511).
       if (kEpilogueKind != EpilogueKind::AlphaOnly && index >= tiles.wide.num_tiles())
         self.store_pending(accum[1], pending);
       if (index >= tiles.count()) break;
@@ -402,7 +409,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       }
     }
     if constexpr (kEpilogueKind == EpilogueKind::AlphaOnly) self.store_pending(accum[1], pending);
-    // The producers wait for this stage, too, and shared memory must outlive the copies that read it.
+    // The producers also wait for this stage, and shared memory must outlive the copies that read it.
     self.release_stored(pending);
   }
 }

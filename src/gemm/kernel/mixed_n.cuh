@@ -19,11 +19,11 @@
 #include "gemm/mainloop/operands.cuh"
 #include "hopper_gemm/host_device.hpp"
 
-// What the kernels with a mixed tile N share on the GPU.
+// Device code that the kernels with a mixed tile N share.
 
 namespace hopper_gemm::library {
 
-/// What their configurations have in common. kWide: the tile of a CTA, a wide one.
+/// What their configurations have in common.
 template <KernelConfig kWide>
 struct MixedNConfig {
   static constexpr KernelConfig kKernel = kWide;
@@ -34,7 +34,7 @@ struct MixedNConfig {
   static constexpr int NARROW_N = kKernel.narrow_n;
   static constexpr int kNumStages = kKernel.stages;
   static_assert(kNumStages >= 2, "a consumer holds one stage while it waits for the next");
-  static constexpr int kClusterN = kKernel.cluster_n;  // CTAs of a cluster, side by side
+  static constexpr int kClusterN = kKernel.cluster_n;  // CTAs of a cluster, along N
   static constexpr int kNumConsumers = kKernel.consumers;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
@@ -46,7 +46,8 @@ struct MixedNConfig {
   static constexpr int kStoreN = 64;
   static constexpr int kProducerRegisters = 40;
   static constexpr int kConsumerRegisters = 232;
-  // setmaxnreg hands out what the CTA was launched with, which is rounded down: more would wait for ever.
+  // setmaxnreg hands out the registers that the CTA was launched with, rounded down. A request for more would wait
+  // forever.
   static constexpr int kEntryRegisters = kRegistersPerSm / kNumThreads / 8 * 8;
   static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                 (1 + kNumConsumers) * kEntryRegisters);
@@ -55,29 +56,31 @@ struct MixedNConfig {
       cuda::std::conditional_t<kKernel.epilogues == Epilogues::All, MatrixParams, NoMatrixParams>;
 };
 
-/// The cluster tiles of D: wide ones, and narrow ones in the columns behind them. Batches lie one above the other.
+/// The cluster tiles of D: first columns of wide tiles, then columns of narrow ones. The batches follow each other
+/// along M.
 template <typename Config>
 struct MixedNTiles {
   TileGrid wide;
   TileGrid narrow;
   int batch_count;
-  int batch_m;  ///< rows of tiles of a batch
+  int batch_m;  ///< tiles along M of a batch
 
   HG_HOST_DEVICE cuda::std::uint32_t count() const { return wide.num_tiles() + narrow.num_tiles(); }
 
-  /// Bands of rows, each walked column by column. Columns of narrow tiles count on behind those of wide ones.
+  /// The cluster tile at a place of the raster order: raster groups of kBandM rows, each column by column. All wide
+  /// tiles come before the narrow ones, and the columns of narrow tiles count on from the wide ones.
   __device__ __forceinline__ TileCoord at(cuda::std::uint32_t index) const {
     if (index < wide.num_tiles()) return supertile_order(index, wide, Config::kBandM);
     const TileCoord tile = supertile_order(index - wide.num_tiles(), narrow, Config::kBandM);
     return {tile.m, wide.n + tile.n};
   }
 
-  /// How many columns each CTA of a cluster has of a tile.
+  /// Columns of each CTA's tile in a cluster tile.
   __device__ __forceinline__ int block_n(TileCoord cluster_tile) const {
     return cluster_tile.n < wide.n ? Config::WIDE_N : Config::NARROW_N;
   }
 
-  /// Where a CTA's part of a tile begins in D.
+  /// Where a CTA's tile begins in D.
   __device__ __forceinline__ FragmentCorner corner(TileCoord cluster_tile, int cta_rank) const {
     const int batch = !takes_batches(Config::kKernel) || batch_count == 1 ? 0 : cluster_tile.m / batch_m;
     const bool is_wide = cluster_tile.n < wide.n;
@@ -89,22 +92,23 @@ struct MixedNTiles {
   }
 };
 
-/// What of a launch is no tensor map.
+/// The kernel's parameters beside the tensor maps.
 template <typename Config>
 struct MixedNParams {
   MixedNTiles<Config> tiles;
   int num_k_blocks;
-  float alpha;  ///< the epilogue's once more, where ptxas 12.3 takes it from without serialising wgmmas
-  cuda::std::uint32_t* steps;  ///< where clusters count, see WavePace; or null
+  float alpha;  ///< a copy of the epilogue's: read from there, it makes ptxas 12.3 serialise wgmmas
+  cuda::std::uint32_t* steps;  ///< the counter of the wave throttle, see WavePace; or null
   EpilogueParams epilogue;
-  bool a_is_batched;  ///< or all batches share one
+  bool a_is_batched;  ///< if false, all batches share one
   bool b_is_batched;
   typename Config::Matrices matrices;
 };
 
-/// Loads a tile's operands, stage after stage: its part of A for both CTAs of the cluster, and B. corner: of the tile in D;
-/// tensor_map_b: of boxes of block_n rows, or of swizzle atoms, see MixedNLauncher. after_k_block(): called when one has
-/// been asked for. Threads: the producer warp, of which is_leader loads.
+/// Loads a tile's operands, stage after stage: the CTA's half of A for both CTAs of the cluster, and its own B. corner:
+/// of the tile in D. tensor_map_b: with boxes of block_n rows, or of swizzle atoms, see MixedNLauncher.
+/// after_k_block(): called after the loads of a K block have been issued. Threads: the producer warp, of which
+/// is_leader issues the loads.
 template <typename Config, typename Operands, typename SharedStorage, typename AfterKBlock>
 __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::Pipeline::State& state,
                                           const TensorMap& tensor_map_a, const TensorMap& tensor_map_b,
@@ -146,7 +150,7 @@ __device__ __forceinline__ void load_tile(SharedStorage& smem, typename Config::
   }
 }
 
-/// Brings the bias of a CTA's tiles, from first_index on. Threads: a warp, converged.
+/// Loads the bias of each of a CTA's tiles, from first_index on. Threads: a warp, converged.
 template <typename Config, typename BiasQueue>
 __device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Config>& tiles,
                                           const EpilogueParams& params, cuda::std::uint32_t first_index,
@@ -160,8 +164,9 @@ __device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Co
   }
 }
 
-/// Stores kColumns columns of a warp's 16 rows, times alpha, by TMA. fragment: their accumulators. staging: one of
-/// kBuffers, which the warp uses in turn. corner: where they begin in D. Threads: the whole warp.
+/// Multiplies kColumns columns of a warp's 16 rows by alpha and stores them by TMA. fragment: their accumulators.
+/// staging: one of kBuffers, which the warp uses in turn. corner: where the columns begin in D. Threads: the whole
+/// warp.
 template <typename T, int kColumns, int kBuffers>
 __device__ __forceinline__ void store_scaled_piece(const float* fragment, float alpha, ptx::SmemAddr staging,
                                                    const TensorMap* tensor_map_d, FragmentCorner corner,

@@ -1,8 +1,9 @@
-// The library's kernel for what TMA and wgmma do not take: cp.async, ldmatrix and mma.sync, from sm_80 on,
-// for operands of any layout and alignment. It is ampere.6 (src/ladder/ampere/v6_general.cuh), whose
-// pipeline its header explains, with batches, the library's epilogue, and operands in the layout that they
-// come in: where M or N is contiguous, so it is in shared memory, and ldmatrix transposes on the way to the
-// registers.
+// The library's kernel for operands that TMA cannot load, and for GPUs without wgmma. It uses cp.async, ldmatrix and
+// mma.sync, runs from sm_80 on, and takes operands of any layout and alignment.
+//
+// It is ampere.6 with batches and the library's epilogue. The header of src/ladder/ampere/v6_general.cuh explains the
+// pipeline. Operands keep their layout in shared memory: if M or N is contiguous in memory, it is contiguous there too,
+// and ldmatrix transposes on the way to the registers.
 
 #pragma once
 
@@ -21,10 +22,10 @@
 
 namespace hopper_gemm::library::mma_sync {
 
-/// What tells one compiled kernel from another, but for types and layouts.
+/// What distinguishes the compiled kernels, beside types and layouts.
 struct MmaConfig {
   TileConfig tile;
-  int copy_elems;  ///< of a line, at a time: 8, 2 or 1. Every line of A and B starts at a multiple of them
+  int copy_elems;  ///< elements of a copy: 8, 2 or 1. Every line of A and B starts at a multiple of them
 
   HG_HOST_DEVICE friend constexpr bool operator==(const MmaConfig&, const MmaConfig&) = default;
 };
@@ -42,7 +43,8 @@ struct Config {
   static constexpr int kNumStages = kConfig.tile.stages;
   static constexpr int kBandM = kConfig.tile.band_m;
   static constexpr int kCopyElems = kConfig.copy_elems;
-  // Narrow copies are many: all of their addresses at a time would take more registers than there are.
+  // There are many narrow copies. If their loop were unrolled, their addresses would take more registers than there
+  // are.
   static constexpr int kUnrolledPasses = kCopyElems == 8 ? 64 : 8;
   static constexpr int kMmaM = 16;
   static constexpr int kMmaN = 8;
@@ -53,8 +55,8 @@ struct Config {
   static constexpr int kWarpsN = BLOCK_N / WARP_N;
   static constexpr int kNumWarps = BLOCK_M / WARP_M * kWarpsN;
   static constexpr int kNumThreads = kNumWarps * kWarpThreads;
-  // Tiles with narrow copies need company, as their threads compute addresses more than anything else. Told
-  // of no company ptxas would spill for the sake of one more.
+  // With narrow copies, threads mostly compute addresses, so an SM needs several CTAs to hide that. Without a stated
+  // minimum, ptxas would spill registers to fit one more CTA.
   static constexpr int kMinCtasPerSm = kCopyElems == 8 ? 1 : 4;
   static_assert(BLOCK_M % WARP_M == 0 && BLOCK_N % WARP_N == 0);
   static_assert((WARP_M == 32 || WARP_M == 64) && (WARP_N == 32 || WARP_N == 64),
@@ -62,8 +64,9 @@ struct Config {
   static_assert(kNumStages >= 3, "one stage is read, one waited for, one filled");
 };
 
-/// A tile of A or B in shared memory: BLOCK_MN rows of A or columns of B, BLOCK_K deep. Its lines are those that the
-/// operand has in memory, their chunks permuted so that eight lines' next to each other lie in different banks.
+/// A tile of A or B in shared memory: BLOCK_MN rows of A or columns of B, and BLOCK_K elements along K. Its lines are
+/// those of the operand in memory. Their chunks are permuted so that eight neighbouring lines' chunks lie in different
+/// banks.
 template <OperandMajor kMajor_, int BLOCK_MN, int BLOCK_K>
 struct OperandTile {
   static constexpr OperandMajor kMajor = kMajor_;
@@ -71,8 +74,8 @@ struct OperandTile {
   static constexpr int kLines = kMajor == OperandMajor::K ? BLOCK_MN : BLOCK_K;
   static constexpr int kLineElems = kMajor == OperandMajor::K ? BLOCK_K : BLOCK_MN;
 
-  /// Where the element of a line lies. The banks repeat every 128 bytes: shorter lines share a permutation with their
-  /// neighbours, and longer ones permute each 128 bytes. Lines count from a multiple of 8 of the tile's.
+  /// The index of an element of a line. The banks repeat every 128 bytes. Shorter lines therefore share a permutation
+  /// with their neighbours, and longer ones permute each 128 bytes by itself. line: may count from any multiple of 8.
   __device__ __forceinline__ static int index_in_line(int line, int elem) {
     constexpr int kChunks = kLineElems / kChunkElems;
     constexpr int kPermuted = kChunks < 8 ? kChunks : 8;
@@ -81,16 +84,17 @@ struct OperandTile {
     return line * kLineElems + chunk * kChunkElems + elem % kChunkElems;
   }
 
-  /// Where the row of that number lies of the 8x8 elements from mn, k on that ldmatrix takes together.
+  /// The index of a row of the 8x8 matrix that ldmatrix reads from mn, k on.
   __device__ __forceinline__ static int matrix_row(int mn, int k, int row) {
     return kMajor == OperandMajor::K ? index_in_line(mn + row, k) : index_in_line(k + row, mn);
   }
 
-  /// From the address of a row that ldmatrix reads for the warp's first 16 of BLOCK_MN in step 0, the address
-  /// of the same row for the tile's 16 from 16 * `group` on, in `step`. sizeof(T) is 2.
+  /// Moves a row's address along the tile. row: the address that ldmatrix reads for the warp's first 16 of BLOCK_MN in
+  /// step 0. Returns the address of the same row for the warp's group number `group` of 16, in step `step`. sizeof(T)
+  /// is 2.
   ///
-  /// Along a line 16 elements are two chunks, which lanes tell apart by the lowest bit: under the
-  /// permutation, too, they flip other bits only.
+  /// Along a line 16 elements are two chunks, and a lane selects one by the lowest bit of the chunk's number. A step
+  /// changes only the other bits, also after the permutation, so that one xor suffices.
   __device__ __forceinline__ static ptx::SmemAddr moved(ptx::SmemAddr row, int group, int step) {
     constexpr auto kLineBytes = cuda::std::uint32_t{kLineElems * 2};
     const int along_line = kMajor == OperandMajor::K ? step : group;
@@ -99,7 +103,7 @@ struct OperandTile {
            static_cast<cuda::std::uint32_t>(across * 16) * kLineBytes;
   }
 
-  /// ldmatrix, such that K runs along the registers' pairs as mma has it.
+  /// Loads with ldmatrix, so that the two elements of a register are neighbours along K, as mma needs them.
   __device__ __forceinline__ static void load(cuda::std::uint32_t (&matrices)[4], ptx::SmemAddr row) {
     if constexpr (kMajor == OperandMajor::K) {
       ptx::ldmatrix(matrices, row);
@@ -120,7 +124,7 @@ struct alignas(128) SharedStorage {
   T a[Config::kNumStages][TileA<Config>::kElems];
   T b[Config::kNumStages][TileB<Config>::kElems];
 
-  /// Where a warp's accumulators pass through on their way to D, once all warps have done with the stages.
+  /// Where a warp stages its accumulators for D. All warps must have finished reading the stages.
   __device__ __forceinline__ float* staging(int warp) {
     constexpr int kElems = staging_elems(Config::WARP_N, Config::WARP_M);
     static_assert(Config::kNumWarps * kElems * sizeof(float) <= sizeof(SharedStorage));
@@ -128,7 +132,7 @@ struct alignas(128) SharedStorage {
   }
 };
 
-/// An operand as the kernel gets it, in elements. Plain data: by value.
+/// An operand as the kernel gets it, with distances in elements. Plain data: kernels take it by value.
 template <typename T>
 struct Operand {
   const T* data;
@@ -136,7 +140,7 @@ struct Operand {
   cuda::std::int64_t batch_stride;
 };
 
-/// A thread's part in copying tiles of an operand to shared memory, one K block after the other.
+/// A thread's part of the copies of an operand's tiles to shared memory, one K block after the other.
 template <typename Config, typename Tile>
 class TileLoader {
  public:
@@ -148,7 +152,7 @@ class TileLoader {
   static_assert(kPasses * kLinesPerPass == Tile::kLines &&
                 kLinesPerPass * kCopiesPerLine == Config::kNumThreads);
 
-  /// mn: where the tile starts in the `extent` rows of A or columns of B, inside of them.
+  /// mn: the row of A or column of B where the tile starts; it must be less than extent.
   __device__ __forceinline__ TileLoader(const Operand<T>& operand, cuda::std::int64_t batch, int mn,
                                         int extent, int thread)
       : leading_dimension_(operand.leading_dimension),
@@ -168,21 +172,21 @@ class TileLoader {
       }
     } else {
       whole_ = first_of_copy(inside - elem_);
-      // Copies that are all beyond the edge read nothing, but of somewhere in the matrix.
+      // A copy that lies wholly past the edge reads no bytes, but its address must still be inside the matrix.
       source_ = matrix + mn + (whole_ == 0 ? 0 : elem_) + line_ * leading_dimension_;
     }
   }
 
-  /// Elements of a copy that lie inside of the operand, of a K block whose first `left` elements are inside
-  /// of K: all or, unless it is cut, none.
+  /// How many elements of a copy lie inside the operand. left: how many elements of the K block are inside K. is_cut:
+  /// the K block may be inside K only in part.
   __device__ __forceinline__ int valid_of(int pass, int left, bool is_cut) const {
     if (!is_cut) return left > 0 ? whole_ : 0;
     if constexpr (kIsKMajor) return first_of_copy(left - elem_);
     return line_ + pass * kLinesPerPass < left ? whole_ : 0;
   }
 
-  /// Begins to copy the lines of one pass into the tile. valid: elements to read, which may be none; the others of
-  /// kCopyElems become zeros.
+  /// Starts the thread's copy of one pass into the tile. valid: elements to read, possibly none. The others of
+  /// kCopyElems become zero.
   __device__ __forceinline__ void copy(T* tile, int pass, int valid) const {
     const auto valid_bytes = static_cast<cuda::std::uint32_t>(valid) * cuda::std::uint32_t{sizeof(T)};
     const T* const source = source_ + offset_of(pass);
@@ -197,32 +201,32 @@ class TileLoader {
     }
   }
 
-  /// Goes on by so many elements along K.
+  /// Moves on by k elements along K.
   __device__ __forceinline__ void move(cuda::std::int64_t k) {
     source_ += kIsKMajor ? k : k * leading_dimension_;
   }
 
  private:
-  // An offset that is counted in copies, of 16 bytes, takes one register and one instruction to add:
-  // copy_elems_of() says when it can. Others are computed anew for every copy.
+  // An offset counted in copies of 16 bytes fits into one register and takes one instruction to add; copy_elems_of()
+  // makes sure that it fits. Other offsets are computed again for every copy.
   static constexpr bool kKeepsOffsets = kIsKMajor && Config::kCopyElems == 8;
 
   __device__ __forceinline__ static int first_of_copy(int left) {
     return left <= 0 ? 0 : left < Config::kCopyElems ? left : Config::kCopyElems;
   }
 
-  /// Of a pass's line from where the thread's lines begin.
+  /// The offset of a pass's line from the thread's first line.
   __device__ __forceinline__ cuda::std::int64_t offset_in_copies(int pass) const {
     const cuda::std::int64_t pitch = leading_dimension_ / Config::kCopyElems;
     if constexpr (!kIsKMajor) {
-      // The product of two 32-bit numbers is one instruction.
+      // A 64-bit product of two 32-bit numbers is one instruction.
       if constexpr (Config::kCopyElems == 8) {
         return static_cast<cuda::std::int64_t>(static_cast<cuda::std::uint32_t>(pitch)) *
                (pass * kLinesPerPass);
       }
       return pitch * (pass * kLinesPerPass);
     } else {
-      // Of lines beyond the edge any numbers will do, as only rows or columns of D that nobody stores depend on them.
+      // Lines past the edge may hold any numbers, because they only reach rows or columns of D that nobody stores.
       const int line = line_ + pass * kLinesPerPass;
       return pitch * (line < last_line_ ? line : last_line_);
     }
@@ -237,22 +241,22 @@ class TileLoader {
   }
 
   cuda::std::int64_t leading_dimension_;
-  const T* source_;  // the thread's first element of the K block that comes next
+  const T* source_;  // the thread's first element of the next K block
   int line_;         // of the tile, in the first pass
   int elem_;         // of every line
-  int whole_;  // elements of a copy that lie inside of M or N, or of all of K where that is along the lines
-  int last_line_;  // of the tile, inside of the operand, where K is along the lines
+  int whole_;      // elements of a copy in a whole K block: kCopyElems, or fewer if M or N ends within the line
+  int last_line_;  // the tile's last line inside the operand, if it is K-major
   cuda::std::uint32_t offsets_[kKeepsOffsets ? kPasses : 1];
 };
 
-/// What a warp multiplies in one step along K.
+/// The operands of a warp in one step along K.
 template <typename Config>
 struct Fragments {
   cuda::std::uint32_t a[Config::kMmaTilesM][4];
   cuda::std::uint32_t b[Config::kMmaTilesN][2];
 };
 
-/// Where a lane's row starts for ldmatrix, in step 0, of the warp's first 16 rows and columns in stage 0.
+/// The addresses of a lane's rows for ldmatrix: in stage 0 and step 0, for the warp's first 16 rows and columns.
 template <typename Config>
 struct LaneAddresses {
   ptx::SmemAddr a;
@@ -260,8 +264,9 @@ struct LaneAddresses {
 
   __device__ __forceinline__ LaneAddresses(const SharedStorage<Config>& smem, int warp_m, int warp_n,
                                            int lane) {
-    // Lane i addresses row i % 8 of matrix i / 8. Of A the matrices are the upper and the lower rows of 8 along K, then
-    // of the next 8; of B, two tiles at a time, the first and the second 8 along K of 8 columns, then of the next 8.
+    // Lane i addresses row i % 8 of matrix i / 8. The matrices of A are the upper and the lower 8 rows of the first 8
+    // along K, then of the next 8. B takes two tiles at a time: the first and the second 8 along K of 8 columns, then
+    // of the next 8 columns.
     const int row = lane % 8;
     const int matrix = lane / 8;
     a = ptx::smem_addr(smem.a[0] + TileA<Config>::matrix_row(warp_m + matrix % 2 * 8, matrix / 2 * 8, row));
@@ -292,7 +297,7 @@ __device__ __forceinline__ void load_fragments(Fragments<Config>& fragments,
   }
 }
 
-/// D of every batch, one tile a CTA: grid of the tiles of all batches, one batch after the other.
+/// Computes D of every batch. Each CTA computes one tile. The grid has the tiles of one batch after the other.
 template <typename Config>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
     gemm_kernel(Operand<typename Config::T> a, Operand<typename Config::T> b,
@@ -320,7 +325,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
   LoaderB loader_b(b, batch, n0, shape.n, thread);
   int write_stage = 0;
   const auto next = [](int stage) { return stage + 1 == Config::kNumStages ? 0 : stage + 1; };
-  // A K block, of which so many elements are left, is loaded in so many parts.
+  // Loads one of `parts` parts of a K block. left: how many elements of the K block are inside K.
   const auto load_part = [&](int part, int parts, int left, bool is_cut) {
     constexpr int kPasses = LoaderA::kPasses + LoaderB::kPasses;
 #pragma unroll Config::kUnrolledPasses
@@ -339,14 +344,14 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
     loader_b.move(Config::BLOCK_K);
     write_stage = next(write_stage);
   };
-  // Each thread waits for what it copied itself; the barrier makes it all of the K block.
+  // Each thread waits for its own copies. The barrier then makes sure that the whole K block is there.
   const auto wait_for_next_k_block = [] {
     ptx::cp_async_wait_group<Config::kNumStages - 2>();
     __syncthreads();
   };
 
-  // The last K block comes first, so that the only one that may be cut short is none of the loop's. Those beyond the
-  // last are zeros: the groups of copies that may be unfinished are always equally many.
+  // The last K block is loaded first. It is the only one that K may cut short, so the loop only loads whole ones. K
+  // blocks after the last are zeros, so that the number of groups in flight never changes.
   const cuda::std::int64_t last_k =
       num_k_blocks == 0 ? 0 : static_cast<cuda::std::int64_t>(num_k_blocks - 1) * Config::BLOCK_K;
   loader_a.move(last_k);
@@ -369,8 +374,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
   for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
 #pragma unroll
     for (int step = 0; step < Config::kNumSteps; ++step) {
-      // All warps passed the last barrier after they had read the K block before this one, whose stage is filled in
-      // this one's steps but the last.
+      // All warps had read the previous K block when they passed the last barrier. All steps but the last refill its
+      // stage.
       if (step + 1 < Config::kNumSteps) {
         load_fragments(fragments[(step + 1) % 2], lane_addresses, read_stage, step + 1);
         load_whole_part(step, Config::kNumSteps - 1, k_block + Config::kNumStages - 1);
@@ -384,7 +389,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
       for (int i = 0; i < Config::kMmaTilesM; ++i) {
 #pragma unroll
         for (int j = 0; j < Config::kMmaTilesN; ++j) {
-          // Back and forth, so that one operand of each mma is that of the one before.
+          // Back and forth, so that each mma shares one operand with the mma before it.
           const int column = i % 2 == 0 ? j : Config::kMmaTilesN - 1 - j;
           ptx::mma_m16n8k16<T>(accum[i][column], operands.a[i], operands.b[column]);
         }
@@ -392,7 +397,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
     }
   }
 
-  // The last copies, all zeros, have landed before the stages become the staging buffers.
+  // The stages become staging buffers now, so the last copies, which are zeros, must have landed.
   ptx::cp_async_wait_all();
   __syncthreads();
   store_epilogue_accumulators(accum, smem.staging(warp), epilogue_of_batch(epilogue, batch), m0 + warp_m,
@@ -404,9 +409,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtasPerSm)
 
 /// A compiled kernel.
 struct KernelInstance {
-  /// Once for each GPU, before the first launch there: lets it have its shared memory.
+  /// Allows the kernel its shared memory. Must be called once for each GPU, before the first launch there.
   Status (*prepare)();
-  /// Enqueues it with so many CTAs; the arguments are checked.
+  /// Enqueues the kernel with `ctas` CTAs. The arguments must have been checked.
   Status (*launch)(const KernelArgs& args, unsigned ctas, cudaStream_t stream);
 };
 
@@ -426,8 +431,8 @@ Status launch_instance(const KernelArgs& args, unsigned ctas, cudaStream_t strea
   Operand<T> b = operand_of(args.b);
   GemmShape shape = args.shape;
   GemmEpilogue epilogue = args.epilogue;
-  // The sum of no products is 0, whatever alpha is; with alpha 0 there is no need to sum up any. Copies of no bytes
-  // are left, whose addresses need to be aligned all the same.
+  // If K or alpha is 0, the kernel reads neither operand. It still issues copies of no bytes, whose addresses must be
+  // aligned, so the pointers become null.
   if (shape.k == 0 || epilogue.alpha == 0) {
     shape.k = 0;
     epilogue.alpha = 0;

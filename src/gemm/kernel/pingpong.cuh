@@ -1,8 +1,10 @@
-// The library's kernel for products of a short K on sm_90: the pingpong schedule, as CUTLASS's
-// KernelTmaWarpSpecializedPingpong has it. Each consumer warpgroup has a tile of its own. While one multiplies, the
-// other stores what it has multiplied, so that the tensor cores do not wait for epilogues; for that a tile is
-// half as large as cooperative_mixed_n.cuh's, takes at least 43 % more bytes for a product, and so loses where K is
-// long. It adds a C of 16-bit elements, and has no registers for one of fp32.
+// The library's kernel for products with a short K on sm_90. It has the pingpong schedule, like CUTLASS's
+// KernelTmaWarpSpecializedPingpong. Each consumer warpgroup has a tile of its own. One multiplies while the other
+// stores, so that the tensor cores do not wait for epilogues.
+//
+// The price is that a tile is half as large as in cooperative_mixed_n.cuh. It needs at least 43 % more bytes for each
+// product, and so the kernel is slower if K is long. It can add a C of 16-bit elements. It has no registers for an fp32
+// C.
 
 #pragma once
 
@@ -37,10 +39,10 @@ namespace hopper_gemm::library::pingpong {
 template <KernelConfig kKernel>
 struct Config : MixedNConfig<kKernel> {
   using Base = MixedNConfig<kKernel>;
-  static constexpr int kBandM = 16;  // cluster tiles of a column that consecutive positions share
-  static constexpr int kConsumerBlocks = Base::BLOCK_M / kWgmmaM;  // wgmmas, one above the other
-  static constexpr int kStoreBuffers = 1;  // a consumer has the time of the other's products
-  // Of a stage that one of the consumers reads.
+  static constexpr int kBandM = 16;  // cluster tiles along M of a raster group
+  static constexpr int kConsumerBlocks = Base::BLOCK_M / kWgmmaM;  // wgmmas along M
+  static constexpr int kStoreBuffers = 1;  // one is enough: a consumer may store while the other multiplies
+  // One consumer: only one of the two reads a stage.
   using Pipeline = hopper_gemm::Pipeline<Base::kNumStages, Base::kStageBytes, 1, Base::kClusterN>;
   // One consumer reads a tile's bias.
   using BiasQueue = library::BiasQueue<(Base::BLOCK_M > Base::WIDE_N ? Base::BLOCK_M : Base::WIDE_N),
@@ -55,7 +57,8 @@ struct Config : MixedNConfig<kKernel> {
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [BLOCK_M, kBlockK] and up to [WIDE_N, kBlockK] a stage, or swizzle atoms of 64 of their lines, see Operands; 128B swizzle
+  // A stage has [BLOCK_M, kBlockK] and up to [WIDE_N, kBlockK], or swizzle atoms of 64 of their lines, see Operands.
+  // 128B swizzle.
   unsigned char a[Config::kNumStages][Config::BLOCK_M * kLineBytes];
   unsigned char b[Config::kNumStages][Config::WIDE_N * kLineBytes];
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreM * Config::kStoreN * kElemBytes];
@@ -64,13 +67,13 @@ struct alignas(1024) SharedStorage {
   typename Config::CBarriers c_barriers;
 };
 
-/// The named barrier that says that it is a consumer's turn to multiply.
+/// The ordered sequence barrier: the named barrier at which a consumer waits for its turn to multiply.
 __device__ __forceinline__ cuda::std::uint32_t turn_barrier(int consumer) {
   constexpr cuda::std::uint32_t kFirstTurnBarrier = 1;
   return kFirstTurnBarrier + static_cast<cuda::std::uint32_t>(consumer);
 }
 
-/// Past the stages of a tile that the other consumer multiplies.
+/// Advances past `count` stages: those of a tile that the other consumer multiplies.
 template <typename Config>
 __device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& state, int count) {
   const int past = state.stage + count;
@@ -78,7 +81,7 @@ __device__ __forceinline__ void skip_stages(typename Config::Pipeline::State& st
   state.phase ^= static_cast<cuda::std::uint32_t>(past / Config::kNumStages % 2);
 }
 
-/// A consumer warp, and what it needs for its tiles.
+/// A consumer warp, with what it needs for its tiles.
 template <typename Config, typename Operands, EpilogueKind kEpilogueKind>
 struct Consumer {
   using T = typename Operands::T;
@@ -91,16 +94,16 @@ struct Consumer {
   int number;  // of the warpgroup
   int thread;  // of the warpgroup
 
-  // Computed where they are used: the accumulators leave no registers for them.
+  // These are computed at each use, because the accumulators leave no registers for them.
   __device__ __forceinline__ int lane() const { return thread % kWarpThreads; }
   __device__ __forceinline__ int warp() const { return thread / kWarpThreads; }
   __device__ __forceinline__ unsigned char* staging() const {
     return smem.d[number * Config::kWarpgroupWarps + warp()];
   }
 
-  /// Computes and stores a tile of kBlockN columns. accum: anything, as it is left. is_first: there is no turn to wait
-  /// for; is_last: nor another consumer that waits for its turn. tile: where it begins in D. bias_phase: of the
-  /// consumer's slot of the bias.
+  /// Computes and stores a tile of kBlockN columns. accum: undefined on entry and on return. is_first: the CTA's first
+  /// tile, so there is no turn to wait for. is_last: the CTA's last tile, so no consumer waits for its turn. tile:
+  /// where the tile begins in D. bias_phase: of the consumer's slot in the bias queue.
   template <int kBlockN>
   __device__ __forceinline__ void compute_tile(float (&accum)[Config::kConsumerBlocks][Config::WIDE_N / 2],
                                                typename Config::Pipeline::State& state, bool is_first,
@@ -109,18 +112,19 @@ struct Consumer {
     using namespace ptx;
     if constexpr (kEpilogueKind == EpilogueKind::General && Config::kAddsC) {
       if (epilogue.operations.beta != 0 && lane() == 0) {
-        // The first subtile's C comes while the other consumer multiplies.
+        // The first subtile's C loads while the other consumer multiplies.
         cp_async_bulk_wait_group_read<0>();
         begin_load_c(staging(), matrices, {tile.batch, tile.row + warp() * Config::kStoreM, tile.column},
                      smem_addr(smem.c_barriers.barriers[number * Config::kWarpgroupWarps + warp()]));
       }
     }
-    // Before its turn a full barrier may be two phases behind, and its parity say what it said one phase ago.
+    // A consumer must not wait for its stages before its turn. Their mbarriers may still be two phases behind then, and
+    // a parity cannot tell a phase from the one two before it.
     if (!is_first) barrier_sync(turn_barrier(number), Config::kNumConsumerThreads);
     multiply_stages<Operands, kBlockN>(
         accum, smem.pipeline, state, num_k_blocks, smem_addr(smem.a[0]), sizeof(smem.a[0]),
         smem_addr(smem.b[0]), sizeof(smem.b[0]), thread, [&] {
-          // The other's first products go behind the last ones of this tile.
+          // The other consumer's first wgmmas queue behind the last ones of this tile.
           if (!is_last) barrier_arrive(turn_barrier(1 - number), Config::kNumConsumerThreads);
         });
 
@@ -129,7 +133,7 @@ struct Consumer {
       for (int i = 0; i < Config::kConsumerBlocks; ++i) {
 #pragma unroll
         for (int begin = 0; begin < kBlockN; begin += Config::kStoreN) {
-          // The last piece ends with the tile: of what it shares with the one before, both store the same.
+          // The last subtile ends with the tile. The overlap with the one before is stored twice with equal values.
           constexpr int kLastColumn = kBlockN - Config::kStoreN;
           const int column = begin < kLastColumn ? begin : kLastColumn;
           store_scaled_piece<T, Config::kStoreN, Config::kStoreBuffers>(
@@ -175,7 +179,8 @@ struct Consumer {
   }
 };
 
-/// tensor_map_b, tensor_map_b_narrow: of boxes of WIDE_N and of NARROW_N rows, or both of swizzle atoms.
+/// tensor_map_b, tensor_map_b_narrow: with boxes of WIDE_N and of NARROW_N rows. For an MN-major B both have boxes of
+/// swizzle atoms.
 template <typename Config, typename Operands, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads, 1)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
@@ -197,14 +202,14 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     smem.pipeline.init();
     smem.bias_queue.init();
     smem.c_barriers.init();
-    // TMA and the peer CTA use the barriers, and must see them initialised.
+    // TMA and the peer CTA use the mbarriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
   barrier_cluster_arrive_relaxed();
   barrier_cluster_wait();
 
-  // A cluster takes kClusterN tiles of a row. The last column of clusters may reach beyond D: TMA fills in
-  // zeros there, and the CTA multiplies them all the same, since its peer needs its half of A.
+  // A cluster takes kClusterN tiles of a row. The last column of clusters may extend past D's edge. TMA fills in zeros
+  // there. The CTA multiplies them, because its peer needs its half of A.
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const cuda::std::uint32_t first_index = positions.position[blockIdx.x / Config::kClusterN];
   const cuda::std::uint32_t num_clusters = gridDim.x / Config::kClusterN;

@@ -1,16 +1,17 @@
-// The library's kernel for small M on sm_90, as decode has it: what counts is how fast B comes from memory.
+// The library's kernel for small M on sm_90, as in decode. Its speed is bound by how fast B comes from memory.
 //
-// wgmma has 64 rows at least and any multiple of 8 columns, and so computes the transpose of a D of fewer rows: B's
-// lines are its rows, A's its columns. Nothing is multiplied or held in registers for rows that are not there, and
-// stages hold B for the most part. A tile may have fewer columns than wgmma computes, so that D's are dealt to
-// the SMs evenly: what wgmma reads behind them is something else, and not stored.
+// wgmma's M is 64, and its N is any multiple of 8. If D has fewer than 64 rows, the kernel computes the transpose of D
+// (swap-AB): B supplies wgmma's M, and A its N. It then multiplies no rows that do not exist and holds no registers for
+// them, and the stages hold mostly B. A tile may have fewer columns than wgmma computes, so that the SMs get equal
+// shares of D. wgmma then also reads lines behind the tile's, and the kernel does not store their products.
 //
-// One thread asks for all loads of a CTA, and each takes it some 50 ns. So a stage has several blocks of K, which one
-// box of TMA brings. A short K, or a long one, is shared by the CTAs of a cluster, which send each other their
-// partials (split_k_exchange.cuh).
+// One thread issues all loads of a CTA, and each load takes it some 50 ns. A stage therefore has several K blocks,
+// which one TMA box brings. The CTAs of a cluster can share K. They send each other their partials
+// (split_k_exchange.cuh).
 //
-// The end of a launch is the time in which nothing is loaded, and its code runs once: short code, without divisions
-// or branches for each register. The kernel is compiled for EpilogueKind::AlphaOnly and General.
+// Nothing is loaded between the last product and the end of the launch. The code there runs once, so it must be short:
+// it has no divisions, and no branches for each register. The kernel is compiled for EpilogueKind::AlphaOnly and
+// General.
 
 #pragma once
 
@@ -51,11 +52,12 @@ struct Config {
   static_assert(kTransposes == (BLOCK_M < kWgmmaM), "wgmma has no fewer rows");
   static constexpr int kWgmmaN = kTransposes ? BLOCK_M : BLOCK_N;
   static constexpr int kNumBlocks =
-      (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas that are one above the other
+      (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas along wgmma's M
   static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
   static constexpr int kStageBlocks = kKernel.block_k / kBlockK;
   static_assert(kKernel.block_k % kBlockK == 0);
-  // A stage's blocks are added up in turn: sums of half as many terms are rounded half as often.
+  // The K blocks of a stage go to two accumulation chains in turn. A chain of half as many terms is rounded half as
+  // often.
   static constexpr int kNumChains = kStageBlocks > 1 ? 2 : 1;
   static constexpr int kNumStages = kKernel.stages;
   static_assert(kNumStages >= 2, "the consumer holds one stage while it waits for the next");
@@ -71,22 +73,23 @@ struct Config {
   static constexpr int kNumPieces = kNumWarps * kWarpPieces;
   static constexpr int kPieceFloat4s = kPiece * kPiece / 4;
   static constexpr int kPeersFloat4s = most_peers_subtiles(kNumPieces, max_split_k(kKernel)) * kPieceFloat4s;
-  // Of a piece that is transposed. Without the four, lanes would write to the same banks.
+  // The pitch of a subtile while it is transposed. The four extra floats keep lanes from writing to the same banks.
   static constexpr int kPieceLd = kPiece + 4;
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, 1>;
 };
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // [kStageBlocks, lines, kBlockK] a stage, K-major, 128B swizzle: see lines_of_block()
+  // A stage: [kStageBlocks, lines, kBlockK], K-major, 128B swizzle; see lines_of_block()
   unsigned char b[Config::kNumStages][Config::kStageBytesB];
   unsigned char a[Config::kNumStages][Config::kStageBytesA];
-  // Not where stages are: peers that have multiplied need not wait for this CTA.
+  // The partials have memory of their own beside the stages, so that peers need not wait until this CTA has multiplied.
   float4 peers_sums[Config::kPeersFloat4s];
   typename Config::Pipeline pipeline;
   SplitKExchange exchange;
 
-  /// Where a warp has its own sums of a piece, [kPiece, kPieceLd] floats, once all stages have been multiplied.
+  /// Where a warp keeps its own sums of a subtile, [kPiece, kPieceLd] floats. It lies in the stages, so all of them
+  /// must have been multiplied.
   __device__ __forceinline__ float* own_sums(int warp, int piece_of_warp) {
     return reinterpret_cast<float*>(b) +
            (warp * Config::kWarpPieces + piece_of_warp) * Config::kPiece * Config::kPieceLd;
@@ -95,30 +98,30 @@ struct alignas(1024) SharedStorage {
                 Config::kNumStages * Config::kStageBytesB);
 };
 
-/// What of a launch is no tensor map.
+/// The kernel's parameters beside the tensor maps.
 struct Params {
   GemmShape shape;
   int tiles_m;  ///< of a batch
   int tiles_n;
-  int columns;              ///< of a tile, BLOCK_N or fewer, in multiples of 8
+  int columns;              ///< of a tile: BLOCK_N or fewer, in multiples of 8
   int split;                ///< CTAs of a cluster that share a tile's K
-  int k_stages;             ///< of kStageBlocks blocks each, split or more
-  int a_rows;               ///< of a box of A: what is behind them in a stage is multiplied, and not stored
-  bool loads_whole_stages;  ///< by one box, of a tensor map with a dimension of blocks
+  int k_stages;             ///< stages along K, of kStageBlocks blocks each; at least `split`
+  int a_rows;               ///< of a box of A; further rows of a stage are multiplied, but not stored
+  bool loads_whole_stages;  ///< one box brings a stage: the tensor map has a dimension for the K blocks
   bool a_is_batched;
   bool b_is_batched;
-  int prefetched_stages;  ///< of each CTA, which it brings to L2 while it waits; 0 for none, as with batches
+  int prefetched_stages;  ///< that each CTA prefetches to L2 while it waits; 0 with batches
   bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
   GemmEpilogue epilogue;
 };
 
-/// How far apart a stage's blocks are: one box of TMA leaves nothing between them, and what it brings by itself
-/// has room for all lines that wgmma reads.
+/// The distance in lines between a stage's K blocks. A box of several blocks leaves no gap between them. If each block
+/// has a box of its own, it has room for all lines that wgmma reads.
 __device__ __forceinline__ int lines_of_block(const Params& params, int box_lines, int wgmma_lines) {
   return params.loads_whole_stages ? box_lines : wgmma_lines;
 }
 
-/// What no box writes to a stage is multiplied, and not stored.
+/// Marks the lines of a stage that no box writes as undefined. They are multiplied, but not stored.
 template <typename Config>
 __device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage, const Params& params,
                                                      int box_lines, int wgmma_lines) {
@@ -133,10 +136,11 @@ __device__ __forceinline__ void leave_rest_undefined(const unsigned char* stage,
   }
 }
 
-/// Where half a row of a piece of 16-bit elements is staged, in chunks of 16 bytes: eight rows lie in different banks.
+/// The index of half a row of a staged subtile of 16-bit elements, in chunks of 16 bytes. Eight rows lie in different
+/// banks.
 __device__ __forceinline__ int staged_chunk(int row, int chunk) { return row * 2 + (chunk ^ row / 4 % 2); }
 
-/// Rounds alpha · sum of a piece to T, in shared memory, see staged_chunk(). Threads: the whole warp.
+/// Rounds alpha · sum of a subtile to T and stages it in shared memory, see staged_chunk(). Threads: the whole warp.
 template <typename Config, typename T>
 __device__ __forceinline__ void stage_plain(const float* sums, ptx::SmemAddr staging, float alpha, int lane) {
   const auto pack = [&](int e) {
@@ -144,7 +148,8 @@ __device__ __forceinline__ void stage_plain(const float* sums, ptx::SmemAddr sta
     return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
   };
   const cuda::std::uint32_t matrices[4] = {pack(0), pack(2), pack(4), pack(6)};
-  // Lane 8 j + i addresses row i of matrix j, see stage_fragment_swizzled(); transposed, 1 and 2 change places.
+  // Lane 8 j + i addresses row i of matrix j, see stage_fragment_swizzled(). With swap-AB matrices 1 and 2 change
+  // places.
   const int row = Config::kTransposes ? lane % 8 + lane / 16 * 8 : lane % 16;
   const int chunk = Config::kTransposes ? lane / 8 % 2 : lane / 16;
   const ptx::SmemAddr place = staging + static_cast<cuda::std::uint32_t>(staged_chunk(row, chunk) * 16);
@@ -155,7 +160,7 @@ __device__ __forceinline__ void stage_plain(const float* sums, ptx::SmemAddr sta
   }
 }
 
-/// Stores it, 16 bytes a lane. staging: what stage_plain() has written. corner: of the piece. Threads: the whole warp.
+/// Stores what stage_plain() has staged, 16 bytes a lane. corner: of the subtile. Threads: the whole warp.
 template <typename Config, typename T>
 __device__ __forceinline__ void store_plain(const void* staging, const GemmEpilogue& epilogue,
                                             FragmentCorner corner, GemmShape shape, int lane) {
@@ -168,8 +173,8 @@ __device__ __forceinline__ void store_plain(const void* staging, const GemmEpilo
       static_cast<const uint4*>(staging)[staged_chunk(lane / 2, lane % 2)];
 }
 
-/// Makes a warp's 16 rows and columns of D of registers that hold their transpose. transposed: [kPiece, kPieceLd].
-/// Threads: the whole warp.
+/// Transposes a warp's subtile of 16 rows and columns through shared memory. transposed: [kPiece, kPieceLd]. Threads:
+/// the whole warp.
 template <typename Config>
 __device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], float* transposed, int lane) {
 #pragma unroll
@@ -183,10 +188,10 @@ __device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], flo
   }
 }
 
-/// Adds up what the CTAs of a cluster computed, each over its part of K, and stores it: the pieces of 16x16
-/// are dealt to the CTAs in turn. Each adds in the order of K, so that the sum does not depend on who came first. A CTA
-/// may exit when its own sums have come: nobody sends anything else. accum: wgmma's, of the transpose where that is
-/// computed. Threads: all consumers of all CTAs.
+/// Adds up the partials of a cluster's CTAs, each over its part of K, and stores the sums. The subtiles of 16x16 are
+/// dealt to the CTAs in turn. Each CTA adds in the order of K, so that the sum does not depend on which partial came
+/// first. A CTA may exit when its own partials have come, because nobody sends anything else. accum: of wgmma, so with
+/// swap-AB of the transpose. Threads: all consumers of all CTAs.
 template <typename Config, typename T, EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::kWgmmaN / 2],
                                               SharedStorage<Config>& smem, const Params& params,
@@ -197,7 +202,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
   const int lane = thread % kWarpThreads;
   const int warp = thread / kWarpThreads;
   const int split = params.split;
-  // Of D what the tile has: elements behind its columns are the next one's.
+  // The tile ends with its columns: the elements behind them belong to the next tile.
   GemmShape shape = params.shape;
   if (shape.n - tile.column > params.columns) shape.n = tile.column + params.columns;
   const auto sums_of = [&](int i) {
@@ -227,7 +232,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
   const int first_slot = first_piece / split;
   const int first_owner = first_piece % split;
   const auto own_place = [&](int i) { return reinterpret_cast<float4*>(smem.own_sums(warp, i)) + lane; };
-  // In the shared memory of `owner`, of its piece number `slot`.
+  // Where `owner` receives its subtile number `slot` from `source`.
   const auto place_of = [&](int slot, int owner, int source) {
     const int of_others = slot * (split - 1) + source - (source < owner ? 0 : 1);
     return smem.peers_sums + of_others * Config::kPieceFloat4s + lane;
@@ -239,7 +244,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
   for (int i = 0; i < Config::kWarpPieces; ++i) {
     const float* const sums = sums_of(i);
     if (owner == rank) {
-      // Registers have no index that is known at run time only.
+      // The loop below indexes the sums at run time, which registers do not allow.
 #pragma unroll
       for (int e = 0; e < kSums / 4; ++e) {
         own_place(i)[e * kWarpThreads] = {sums[e * 4], sums[e * 4 + 1], sums[e * 4 + 2], sums[e * 4 + 3]};
@@ -266,7 +271,7 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
     for (int source = 0; source < split; ++source) {
       add_sums<kPiece>(sums, source == rank ? own_place(i) : place_of(slot, rank, source));
     }
-    __syncwarp();  // before others write where a lane has read
+    __syncwarp();  // a lane writes below where other lanes have read
     float* const staging = smem.own_sums(warp, i);
     if constexpr (kIsAlphaOnly) {
       stage_plain<Config, T>(sums, ptx::smem_addr(staging), params.epilogue.alpha, lane);
@@ -280,10 +285,10 @@ __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumB
   }
 }
 
-/// Of a box, as the host encodes it: in K, line, block and batch.
+/// The coordinates of a box, in the host's order: K, line, block and batch.
 using Coords = int[4];
 
-/// Calls visit(coords, block) for each box of an operand's share of a stage, of which `block` is the first.
+/// Calls visit(coords, block) for each box of an operand in a stage. block: the stage's K block where the box begins.
 template <typename Config, typename Visit>
 __device__ __forceinline__ void for_each_box(const Params& params, int stage, int line, int batch,
                                              Visit visit) {
@@ -300,10 +305,9 @@ __device__ __forceinline__ void for_each_box(const Params& params, int stage, in
   }
 }
 
-/// Brings the first stages of B's lines to L2, ahead of griddepcontrol.wait: what the kernel before this
-/// one may still write of them goes through L2, too, so that this needs no order. And one of the stages of A,
-/// whose few rows all tiles have in common. Threads: one of each CTA. tile_number: along N; first_stage,
-/// num_stages: of the CTA.
+/// Prefetches the CTA's first stages of B to L2 before griddepcontrol.wait. This needs no order: the kernel before this
+/// one may still write the operands, but its writes go through L2, too. All tiles share the rows of A, so each CTA
+/// prefetches only one stage of A. tile_number: along N. first_stage, num_stages: of the CTA. Threads: one of each CTA.
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
                                                   const TensorMap* tensor_map_b, FragmentCorner tile,
@@ -319,7 +323,7 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   }
 }
 
-/// tensor_map_a, tensor_map_b: as encode_stages() makes them.
+/// tensor_map_a, tensor_map_b: see encode_stages().
 template <typename Config, typename T, EpilogueKind kEpilogueKind>
 __global__ void __launch_bounds__(Config::kNumThreads)
     gemm_kernel(const __grid_constant__ TensorMap tensor_map_a,
@@ -334,7 +338,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   tile_number /= params.tiles_m;
   const FragmentCorner tile = {tile_number / params.tiles_n, tile_m * Config::BLOCK_M,
                                tile_number % params.tiles_n * params.columns};
-  // The first CTAs take one stage more where K does not divide.
+  // If K does not divide evenly, the first CTAs take one stage more.
   const int stages_of_all = params.k_stages / params.split;
   const int longer_parts = params.k_stages % params.split;
   const int num_stages = stages_of_all + (rank < longer_parts ? 1 : 0);
@@ -352,11 +356,11 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       smem.exchange.announce(params.split, rank, Config::kNumPieces,
                              Config::kPieceFloat4s * int{sizeof(float4)});
     }
-    // TMA and the peers use the barriers, and must see them initialised.
+    // TMA and the peers use the mbarriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
   __syncthreads();
-  // The peers' barriers are not needed before the sums are there.
+  // Not waited for yet: the peers' mbarriers are not needed before there are partials to send.
   if (params.split > 1) barrier_cluster_arrive_relaxed();
   if (params.prefetched_stages > 0 && thread >= kWarpgroupThreads) {
     if (elect_sync()) {
@@ -365,7 +369,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     }
     __syncwarp();
   }
-  // Everything before this line read and wrote nothing but shared memory.
+  // Before this line the kernel has read and written only shared memory.
   griddepcontrol_wait();
 
   const int block_bytes_a = lines_of_block(params, params.a_rows, Config::BLOCK_M) * kLineBytes;
@@ -391,12 +395,12 @@ __global__ void __launch_bounds__(Config::kNumThreads)
       }
       state.advance();
     }
-    // The next kernel may set itself up where SMs become free. It waits for this one's end all the same. If it started
-    // before all loads are under way, it would crowd on those SMs that are free first.
+    // The next kernel may now set itself up on SMs that become free. It still waits for the end of this one. If it
+    // started before all loads are issued, its CTAs would crowd on the SMs that become free first.
     if (params.triggers_dependents) griddepcontrol_launch_dependents();
     if (params.split > 1) barrier_cluster_wait();
   } else {
-    // Of wgmma's rows and of its columns.
+    // The operands of wgmma's M and of its N.
     const cuda::std::uint64_t first_desc_m =
         make_k_major_b128_desc(smem_addr(Config::kTransposes ? smem.b[0] : smem.a[0]).value);
     const cuda::std::uint64_t first_desc_n =
@@ -405,7 +409,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     constexpr int kStageBytesN = Config::kTransposes ? Config::kStageBytesA : Config::kStageBytesB;
     const int block_bytes_m = Config::kTransposes ? block_bytes_b : block_bytes_a;
     const int block_bytes_n = Config::kTransposes ? block_bytes_a : block_bytes_b;
-    // Defined before the loop, or ptxas 12.3 serialises the wgmmas.
+    // If accum is not defined before the loop, ptxas 12.3 serialises the wgmmas.
     float accum[Config::kNumChains][Config::kNumBlocks][Config::kWgmmaN / 2] = {};
     const auto fence_accum = [&] {
 #pragma unroll
@@ -440,7 +444,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
         }
       }
     };
-    // Sums go where stages were: all have been loaded, and now are multiplied.
+    // Afterwards own sums may overwrite the stages: all have been loaded and multiplied.
     for_each_stage(smem.pipeline, state, num_stages, thread, locate, multiply, [] {});
     fence_accum();
 #pragma unroll
