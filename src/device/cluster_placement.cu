@@ -11,8 +11,8 @@ constexpr int kClusterSizes[] = {16, 8, 4, 2, 2};
 constexpr int kLaunches = sizeof kClusterSizes / sizeof kClusterSizes[0];
 constexpr int kMaxSms = 2 * ClusterPositions::kMaxClusters;
 
-// This is long enough for all CTAs of a grid to run at the same time. An SM that appears twice in a grid then tells that
-// some SMs were busy.
+// This is long enough for all CTAs of a grid to run at the same time. If an SM appears twice in a grid, other SMs were
+// busy.
 constexpr cuda::std::uint64_t kStayNs = 50'000;
 
 __device__ cuda::std::uint32_t smid_of_cta[kLaunches][kMaxSms];
@@ -84,7 +84,7 @@ class Measurement {
     return error == cudaErrorNotReady ? Status() : cuda_status(error, "cudaEventQuery");
   }
 
-  /// After its end. Unsupported: other kernels ran on some of the SMs.
+  /// Reads the result. The measurement must have ended. Unsupported: other kernels ran on some of the SMs.
   Status read(GpcOfCluster* placement) const {
     std::array<std::array<std::uint32_t, kMaxSms>, kLaunches> smids;
     HG_RETURN_IF_CUDA_ERROR(cudaMemcpyFromSymbolAsync(smids.data(), cluster_placement::smid_of_cta,
@@ -154,7 +154,7 @@ class Measurement {
   std::array<std::size_t, kLaunches> num_ctas_{};  // 0: that size was not launched
 };
 
-/// What is known of a context.
+/// What is known about a context.
 struct Context {
   GpcOfCluster placement;
   std::unique_ptr<Measurement> running;
@@ -170,8 +170,8 @@ Context& current() {
   return contexts[current_context_id()];
 }
 
-/// Takes up what is running or begins anew. Waits only in the second case. Leaves `placement` empty if the kernels have
-/// not ended.
+/// Polls the running measurement without waiting, or starts one and waits for it. Leaves `placement` empty if the
+/// kernels have not ended.
 Status measure(Context& context, GpcOfCluster* placement) {
   using Clock = std::chrono::steady_clock;
   // An idle GPU takes 0.3 ms.

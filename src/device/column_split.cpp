@@ -9,13 +9,14 @@
 namespace hopper_gemm {
 namespace {
 
-// Fewer would not pay: a worker less costs more than the last wave has to give.
+// How many clusters may stay idle. More would not pay: each cluster less costs more than a fuller last wave gains.
 constexpr int kMostIdleWorkers = 8;
-// Nor would narrow tiles in more waves than the last ones: three of them are two of wide ones, where they are
-// two thirds as wide. Of wider ones more would at times, by this model's own times; no GPU was asked.
+// How many waves may have narrow tiles. If they are two thirds as wide, three waves of them take as long as two of wide
+// ones, so more would not pay. For wider narrow tiles more would pay at times according to this model; no GPU was
+// asked.
 constexpr int kMostNarrowWaves = 3;
 
-/// Until the last of `workers` is done: that is the first one, which has as many tiles of both kinds as any other.
+/// The time until the last of `workers` is done. That is the first worker, because none has more tiles of either width.
 double makespan(std::int64_t wide, std::int64_t narrow, double wide_cost, double narrow_cost,
                 std::int64_t workers) {
   const std::int64_t wide_turns = ceil_div(wide, workers);

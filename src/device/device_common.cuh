@@ -9,8 +9,8 @@ inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kRegistersPerSm = 64 * 1024;  // 32-bit; sm_80 to sm_90
 
-/// Keeps the compiler from computing ahead of a loop what follows from `value`, and from holding it in registers all
-/// through. Threads: any.
+/// Keeps the compiler from computing what depends on `value` before a loop and holding it in registers throughout.
+/// Threads: any.
 __device__ __forceinline__ void compute_where_used(int& value) { asm volatile("" : "+r"(value)); }
 
 }  // namespace hopper_gemm

@@ -5,8 +5,9 @@
 namespace hopper_gemm {
 
 /// The launch's dynamic shared memory, viewed as a `Storage`. No constructor runs.
-/// Storage may be aligned to 1024 bytes at most, as tiles under the 128-byte swizzle must be: it counts from such
-/// boundaries, so a block that the driver placed elsewhere would give wrong products. It traps instead. Threads: any.
+/// Storage may be aligned to 1024 bytes at most, which tiles with 128B swizzle need: the swizzle counts from such
+/// boundaries. If the driver placed the memory elsewhere, products would be wrong, so this function traps. Threads:
+/// any.
 template <typename Storage>
 __device__ __forceinline__ Storage& dynamic_shared_storage() {
   static_assert(alignof(Storage) <= 1024, "dynamic shared memory is aligned to 1024 bytes");
@@ -15,10 +16,9 @@ __device__ __forceinline__ Storage& dynamic_shared_storage() {
   return *reinterpret_cast<Storage*>(dynamic_shared_memory);
 }
 
-/// Says of shared memory that is read, but written by nobody, that this is meant: of what is computed from it
-/// nothing is used. Costs nothing. The emulator reports such reads otherwise; where this was said it finds
-/// NaNs instead, which show if they are used all the same. begin, bytes: multiples of 16. Threads: any one,
-/// before the first read.
+/// Declares that shared memory is read on purpose although nobody writes it, because no result depends on it. It costs
+/// nothing on a GPU. The emulator does not report such reads then. It fills the memory with NaNs, which show if a
+/// result does depend on it. begin, bytes: multiples of 16. Threads: any one, before the first read.
 __device__ __forceinline__ void leave_undefined(ptx::SmemAddr /*begin*/, int /*bytes*/) {}
 
 }  // namespace hopper_gemm

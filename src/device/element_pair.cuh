@@ -5,7 +5,7 @@
 
 namespace hopper_gemm {
 
-/// A pair of neighbours in a row of D, of type `T`.
+/// The type of two neighbours of type `T` in a row of D.
 template <typename T>
 struct PairOf;
 template <>

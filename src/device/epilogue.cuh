@@ -12,20 +12,17 @@
 
 namespace hopper_gemm {
 
-/// What a store tells the L2 cache: nothing, or that its line is the first to evict, since nobody reads it
-/// again.
+/// A store's hint to L2: none, or that L2 should evict the line first, because nobody reads it again.
 enum class StoreHint { None, EvictFirst };
 
-/// Rounds one warpgroup's wgmma accumulator, a [64, kN] fragment of fp32, to bf16 and stores it to row-major
-/// D.
+/// Rounds one warpgroup's wgmma accumulators, a [64, kN] fragment of fp32, to bf16 and stores them to row-major D.
 ///
-/// Thread t of the warpgroup holds, for each group of 8 columns, two neighbours of row t/32*16 + t%32/4 and
-/// two of the row 8 below (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D"),
-/// so every store is a 4-byte pair and four lanes write 16 contiguous bytes.
+/// For each group of 8 columns, thread t of the warpgroup holds two neighbours of row t/32*16 + t%32/4, and two of the
+/// row 8 below (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D"). Every store is
+/// therefore a pair of 4 bytes, and four lanes write 16 contiguous bytes.
 ///
-/// d: 4-byte aligned, ldd even, in elements. m0, n0: where the fragment starts in D; n0 is even. Elements
-/// outside [shape.m, shape.n] are not written. Threads: the whole warpgroup, `thread` counting from its first
-/// thread.
+/// d: 4-byte aligned. ldd: in elements, even. m0, n0: where the fragment starts in D; n0 is even. Elements outside
+/// [shape.m, shape.n] are not written. thread: number in the warpgroup. Threads: the whole warpgroup.
 template <int kN, StoreHint kHint = StoreHint::None>
 __device__ __forceinline__ void store_accumulator(const float (&accum)[kN / 2], __nv_bfloat16* d,
                                                   cuda::std::int64_t ldd, int m0, int n0, GemmShape shape,
@@ -58,9 +55,8 @@ __device__ __forceinline__ void store_accumulator(const float (&accum)[kN / 2], 
   }
 }
 
-/// Rounds kN columns of a warp's 16 rows of the accumulator to bf16 and stores them to shared memory,
-/// row-major [16, kN]. fragment: the kN / 2 accumulator registers of the first of these columns on. staging:
-/// 4-byte aligned. Threads: the whole warp.
+/// Rounds kN columns of a warp's 16 rows of accumulators to bf16 and stores them to shared memory, row-major [16, kN].
+/// fragment: the kN / 2 accumulators of these columns. staging: 4-byte aligned. Threads: the whole warp.
 template <int kN>
 __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloat16* staging, int lane) {
   __nv_bfloat16* const first = staging + lane / 4 * kN + lane % 4 * 2;
@@ -72,17 +68,17 @@ __device__ __forceinline__ void stage_fragment(const float* fragment, __nv_bfloa
   }
 }
 
-/// Rounds a fragment of kColumns columns, a multiple of 16, of a warp's 16 rows of the accumulator to T, of 16 bits,
-/// and stores it to shared memory, 16 rows of kRowBytes with the swizzle of that span, from column first_column on, by
-/// stmatrix: no bank conflicts. fragment: the kColumns / 2 accumulator registers of the first of these
-/// columns on. staging: 1024-byte aligned. Threads: the whole warp, converged.
+/// Rounds kColumns columns of a warp's 16 rows of accumulators to T and stores them to shared memory, from column
+/// first_column on. kColumns is a multiple of 16, and T has 16 bits. The shared memory has 16 rows of kRowBytes, with
+/// the swizzle of that width. stmatrix writes it without bank conflicts. fragment: the kColumns / 2 accumulators of
+/// these columns. staging: 1024-byte aligned. Threads: the whole warp, converged.
 template <typename T, int kColumns, int kRowBytes = 128>
 __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, ptx::SmemAddr staging,
                                                         int first_column, int lane) {
   static_assert(sizeof(T) == 2 && kColumns % 16 == 0 && kColumns * 2 <= kRowBytes);
   static_assert(kRowBytes == 64 || kRowBytes == 128);
-  // Lane 8 j + i addresses row i of matrix j: j = 0 and 1 are the upper and the lower eight rows of eight
-  // columns, 2 and 3 those of the next eight.
+  // Lane 8 j + i addresses row i of matrix j. Matrices 0 and 1 are the upper and the lower eight rows of eight columns,
+  // and matrices 2 and 3 those of the next eight columns.
   const int row = lane % 16;
   const int first_chunk = first_column / 8 + lane / 16;
   const ptx::SmemAddr first = staging + static_cast<cuda::std::uint32_t>(row * kRowBytes);
@@ -100,15 +96,16 @@ __device__ __forceinline__ void stage_fragment_swizzled(const float* fragment, p
   }
 }
 
-/// Stores 16 rows of 128 bytes that stage_fragment_swizzled() or stage_fp32() have put into shared memory to row-major D,
-/// element by element: where TMA must not, since it writes whole 16-byte chunks. row, column: where they begin in D;
-/// elements outside [shape.m, shape.n] are not written. Threads: the whole warp, which has seen the staging.
+/// Stores 16 rows of 128 bytes that stage_fragment_swizzled() or stage_fp32() has staged to row-major D, element by
+/// element. It serves where TMA must not store, because TMA writes whole chunks of 16 bytes. row, column: where the
+/// rows begin in D. Elements outside [shape.m, shape.n] are not written. Threads: the whole warp, synchronised after
+/// the staging.
 template <typename T>
 __device__ __forceinline__ void store_staged_fragment(const T* staging, T* d, cuda::std::int64_t ldd, int row,
                                                       int column, GemmShape shape, int lane) {
   constexpr int kColumns = 128 / int{sizeof(T)};
   constexpr int kChunk = 16 / int{sizeof(T)};
-  // Two lanes a row, every other element each.
+  // Two lanes share a row, and each takes every other element.
   const int staged_row = lane / 2;
   if (row + staged_row >= shape.m) return;
   T* const d_row = d + (row + staged_row) * ldd + column;

@@ -12,10 +12,9 @@
 
 namespace hopper_gemm {
 
-// A warp's fragment of fp32 accumulators as wgmma and mma.sync hold it: 16 rows, kGroups groups of 8 columns.
-// Lane l has in values[group * 4 + half * 2 + j] the element in row l / 4 + half * 8, column
-// group * 8 + l % 4 * 2 + j (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async
-// D").
+// Epilogues of a warp's fragment: fp32 accumulators of 16 rows and kGroups groups of 8 columns, as wgmma and mma.sync
+// hold them. values[group * 4 + half * 2 + j] of lane l is the element in row l / 4 + half * 8 and column
+// group * 8 + l % 4 * 2 + j (PTX ISA "Register Fragments and Shared Memory Matrix Layouts: wgmma.mma_async D").
 
 /// Where a fragment lies in D: its first row and column.
 struct FragmentCorner {
@@ -43,8 +42,8 @@ __device__ __forceinline__ bool has_aligned_pairs(const void* matrix, cuda::std:
          leading_dimension % 2 == 0 && batch_stride % 2 == 0;
 }
 
-/// Calls visit_pair(i, pair) for every pair of the lane's; i: the first element's in values. All are inside
-/// of the matrix and aligned. T: const or not.
+/// Calls visit_pair(i, pair) for each of the lane's pairs. i: the index of the pair's first element in values. All
+/// pairs must be inside the matrix and aligned. T: const or not.
 template <int kGroups, typename T, typename VisitPair>
 __device__ __forceinline__ void for_each_whole_pair(T* matrix, cuda::std::int64_t leading_dimension,
                                                     cuda::std::int64_t batch_stride,
@@ -58,10 +57,11 @@ __device__ __forceinline__ void for_each_whole_pair(T* matrix, cuda::std::int64_
   }
 }
 
-/// The same where not all are aligned, or some are outside: calls visit_element(i, element) for every element
-/// inside then.
+/// The same for any alignment and position. If a pair is not aligned or not inside the matrix, it calls
+/// visit_element(i, element) for every element inside instead.
 ///
-/// A branch for each pair would keep the pairs from being loaded together, and costs more than what it skips.
+/// There is one branch for all pairs. A branch for each pair would keep the pairs from being loaded together, which
+/// costs more than it saves.
 template <int kGroups, typename T, typename VisitPair, typename VisitElement>
 __device__ __forceinline__ void for_each_pair(T* matrix, cuda::std::int64_t leading_dimension,
                                               cuda::std::int64_t batch_stride, FragmentPosition position,
@@ -88,16 +88,16 @@ __device__ __forceinline__ void for_each_pair(T* matrix, cuda::std::int64_t lead
   }
 }
 
-/// What a lane's elements take of C and the bias, as it lies in memory: to be loaded well before it is used. What is
-/// outside of the matrix is 0.
+/// C and the bias of a lane's elements, in their types in memory, so that they can be loaded well before they are used.
+/// Elements outside of the matrix are 0.
 template <int kGroups>
 struct EpilogueInputs {
-  // Of types of 16 bits each word of the first half is a pair.
+  // With a 16-bit type each word of the first half is a pair.
   cuda::std::uint32_t c[kGroups * 4] = {};
   cuda::std::uint32_t bias[kGroups * 2] = {};  // PerRow: the two rows', then nothing
 };
 
-/// Loads pair number `pair`. Bits: of an element. source: aligned to the pair.
+/// Loads pair number `pair`. Bits: an unsigned type as large as an element. source: aligned to the pair.
 template <typename Bits, int kWords>
 __device__ __forceinline__ void load_pair(cuda::std::uint32_t (&words)[kWords], int pair,
                                           const Bits* source) {
@@ -110,7 +110,7 @@ __device__ __forceinline__ void load_pair(cuda::std::uint32_t (&words)[kWords], 
   }
 }
 
-/// Loads element number `elem`. words: 0 where it goes.
+/// Loads element number `elem`. words: must be 0 where the element goes.
 template <typename Bits, int kWords>
 __device__ __forceinline__ void load_element(cuda::std::uint32_t (&words)[kWords], int elem,
                                              const Bits* source) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ void load_element(cuda::std::uint32_t (&words)[kWords
   }
 }
 
-/// A pair that the above have loaded, of elements of type T.
+/// A pair of elements of type T that the functions above have loaded.
 template <typename T, int kWords>
 __device__ __forceinline__ float2 pair_of(const cuda::std::uint32_t (&words)[kWords], int pair) {
   using Pair = typename PairOf<T>::Type;
@@ -173,7 +173,7 @@ __device__ __forceinline__ void load_bias(EpilogueInputs<kGroups>& inputs, const
   }
 }
 
-/// Loads what a lane's elements at `position` need; nothing outside of [shape.m, shape.n] is read. Threads: any.
+/// Loads the inputs of a lane's elements at `position`. Nothing outside of [shape.m, shape.n] is read. Threads: any.
 template <int kGroups>
 __device__ __forceinline__ EpilogueInputs<kGroups> load_epilogue_inputs(const GemmEpilogue& epilogue,
                                                                         FragmentPosition position,
@@ -211,7 +211,7 @@ template <typename T, int kGroups>
 __device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const EpilogueInputs<kGroups>& inputs,
                                          Bias kind) {
   if (kind == Bias::PerRow) {
-    // Words of their own, whatever the type: the first of a pair of which the second is not looked at.
+    // A row's bias has a word of its own in every type: the first element of a pair whose second element is not used.
     constexpr int kWords = sizeof(T) == 4 ? 2 : 1;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -236,8 +236,9 @@ __device__ __forceinline__ void add_bias(float (&values)[kGroups * 4], const Epi
   }
 }
 
-/// Sums of products to alpha · sum + beta · C + bias: of an epilogue all but the activation. Elements outside
-/// of D become anything. inputs: of these elements. Threads: any, each its own elements.
+/// Replaces sums by alpha · sum + beta · C + bias: the epilogue up to the activation. Elements outside of D are
+/// undefined.
+/// inputs: of these elements. Threads: any, each its own elements.
 template <int kGroups>
 __device__ __forceinline__ void scale_and_add(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
                                               const EpilogueInputs<kGroups>& inputs) {
@@ -286,7 +287,7 @@ __device__ __forceinline__ void store_fragment_as(const float (&values)[kGroups 
       [&](int i, T* element) { *element = round_pair<T>(values[i], 0).x; });
 }
 
-/// Rounds a fragment to the output's type and stores it, two elements at a time where the output's alignment allows it.
+/// Rounds a fragment to the output's type and stores it, in pairs if the output's alignment allows it.
 /// Elements outside of [shape.m, shape.n] are not written. Threads: any, each its own elements.
 template <int kGroups>
 __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4],
@@ -301,12 +302,12 @@ __device__ __forceinline__ void store_fragment(const float (&values)[kGroups * 4
   }
 }
 
-/// The column of a gated D that gate and up of a column of the product make.
+/// The column of a gated D for a gate's column of the product.
 __device__ __forceinline__ int gated_column(int column) {
   return column / (2 * kGateColumns) * kGateColumns + column % kGateColumns;
 }
 
-/// Takes the gates or the ups of a fragment, whose groups of 8 columns alternate and begin with the gate's.
+/// Copies the gates or the ups of a fragment. Its groups of 8 columns alternate, and the gate's comes first.
 template <int kCount>
 __device__ __forceinline__ void take_groups(float (&taken)[kCount / 2], const float (&values)[kCount],
                                             int first_group) {
@@ -314,8 +315,8 @@ __device__ __forceinline__ void take_groups(float (&taken)[kCount / 2], const fl
   for (int i = 0; i < kCount / 2; ++i) taken[i] = values[i / 4 * 8 + first_group * 4 + i % 4];
 }
 
-/// The end of an epilogue, of what scale_and_add() makes: stores it as the auxiliary output, applies the activation and the
-/// gate, and stores D. position: of the lane in the product, of a gated one in a fragment of whole pairs of groups,
+/// The rest of an epilogue, after scale_and_add(): stores the auxiliary output, applies the activation and the gate,
+/// and stores D. position: of the lane in the product. The fragment of a gated product must have whole pairs of groups,
 /// gate and up. shape: of the product. Threads: any, each its own elements.
 template <int kGroups>
 __device__ __forceinline__ void activate_and_store(float (&values)[kGroups * 4], const GemmEpilogue& epilogue,
@@ -326,7 +327,7 @@ __device__ __forceinline__ void activate_and_store(float (&values)[kGroups * 4],
     store_fragment<kGroups>(values, d_of(epilogue), position, shape);
     return;
   }
-  // A single group is no part of a gated product.
+  // A fragment of a gated product has an even number of groups.
   if constexpr (kGroups % 2 == 0) {
     float gated[kGroups * 2];
     float up[kGroups * 2];
@@ -349,8 +350,8 @@ __device__ __forceinline__ float* staged_fp32(unsigned char* staging, int row, i
   return reinterpret_cast<float*>(staging + row * kRowBytes) + chunk * kChunkElems + column % kChunkElems;
 }
 
-/// Stores a warp's fragment as fp32 to `staging`, [16, 32] with the 128-byte swizzle, from column first_column on.
-/// staging: 1024-byte aligned. Threads: the whole warp.
+/// Stores a warp's fragment as fp32 to `staging`, [16, 32] with 128B swizzle, from column first_column on. staging:
+/// 1024-byte aligned. Threads: the whole warp.
 template <int kCount>
 __device__ __forceinline__ void stage_fp32(const float (&values)[kCount], unsigned char* staging,
                                            int first_column, int lane) {

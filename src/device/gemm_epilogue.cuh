@@ -11,7 +11,7 @@
 
 namespace hopper_gemm {
 
-/// The epilogue of one batch: its d, aux, c and bias are that batch's.
+/// The epilogue of one batch, with the batch's addresses of D, aux, C and bias.
 __device__ __forceinline__ GemmEpilogue epilogue_of_batch(const GemmEpilogue& epilogue,
                                                           cuda::std::int64_t batch) {
   const auto offset = [batch](cuda::std::int64_t stride, DataType type) {
@@ -26,8 +26,8 @@ __device__ __forceinline__ GemmEpilogue epilogue_of_batch(const GemmEpilogue& ep
   return result;
 }
 
-/// Adds the row's bias, or those of the columns from `column` on, to the first `valid` elements of a chunk; no other is
-/// read. column: a multiple of kChunkElems. valid ≥ 1.
+/// Adds the bias of the row, or of the columns from `column` on, to the first `valid` elements of a chunk. It reads no
+/// other elements. column: a multiple of kChunkElems. valid ≥ 1.
 template <typename T>
 __device__ __forceinline__ void add_bias(float (&values)[kChunkElems], const GemmEpilogue& epilogue, int row,
                                          int column, int valid) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void add_bias(float (&values)[kChunkElems], const Gem
   for (int i = 0; i < kChunkElems; ++i) values[i] += of_row;
 }
 
-/// The same with the bias that there is, if any.
+/// The same for a bias of any type, or none.
 __device__ __forceinline__ void add_bias(float (&values)[kChunkElems], const GemmEpilogue& epilogue, int row,
                                          int column, int valid) {
   if (epilogue.bias_kind == Bias::None) return;
@@ -53,7 +53,7 @@ __device__ __forceinline__ void add_bias(float (&values)[kChunkElems], const Gem
 }
 
 /// Rounds the first `valid` elements of a chunk and stores them at row, column. The output may have any alignment and
-/// leading dimension; vectors of 16 bytes are used where these allow.
+/// leading dimension. If these allow it, the thread stores vectors of 16 bytes.
 template <typename T>
 __device__ __forceinline__ void store_chunk_as(const float (&values)[kChunkElems],
                                                const EpilogueOutput& output, int row, int column, int valid) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], 
   }
 }
 
-/// A warp's staging buffer as a lane goes through it: a chunk of every kRowsPerPass-th row.
+/// A lane's view of its warp's staging buffer: one chunk of every kRowsPerPass-th row.
 template <int kMmaTilesM, int kMmaTilesN>
 class StagedChunks {
  public:
@@ -86,7 +86,7 @@ class StagedChunks {
   /// Where the lane's chunks start in their rows.
   __device__ __forceinline__ int column() const { return lane_ % kLanesPerRow * kChunkElems; }
 
-  /// next: 1 for the chunk beside the lane's.
+  /// next: 1 for the chunk beside the lane's own.
   __device__ __forceinline__ void load(float (&values)[kChunkElems], int row, int next = 0) const {
     load_staged_chunk(values, chunk(row) + next * kChunkElems, lane_);
   }
@@ -101,8 +101,8 @@ class StagedChunks {
   int lane_;
 };
 
-/// Makes alpha * sum + beta * C of staged sums. C, of type `T`, is asked for by several rows at a time, as nobody else
-/// hides the time that it takes to come. The other parameters are those of store_epilogue_accumulators().
+/// Replaces staged sums by alpha * sum + beta * C. It loads several rows of C, of type `T`, at a time, because nothing
+/// else hides their latency. The other parameters are those of store_epilogue_accumulators().
 template <typename T, int kMmaTilesM, int kMmaTilesN>
 __device__ __forceinline__ void add_c_to_staged(const StagedChunks<kMmaTilesM, kMmaTilesN>& staged,
                                                 const GemmEpilogue& epilogue, int m0, int n0,
@@ -133,14 +133,13 @@ __device__ __forceinline__ void add_c_to_staged(const StagedChunks<kMmaTilesM, k
   }
 }
 
-/// Stores a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to D by way of
-/// shared memory, which takes all of them at once: what follows are loops with all registers to themselves,
-/// and one copy of their code.
+/// Finishes a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, and stores them to D. It
+/// first moves all of them to shared memory. The loops that follow then have all registers, and there is one copy of
+/// their code.
 ///
-/// C and D may have any alignment and leading dimension. staging: staging_elems(kMmaTilesN * 8,
-/// kMmaTilesM * 16) floats of the warp's own, 16-byte aligned. epilogue: of the tiles' batch. m0, n0: where
-/// the tiles start in D; n0 is a multiple of 8. Elements outside [shape.m, shape.n] are neither read nor
-/// written. Threads: the whole warp.
+/// C and D may have any alignment and leading dimension. staging: staging_elems(kMmaTilesN * 8, kMmaTilesM * 16) floats
+/// of the warp's own, 16-byte aligned. epilogue: of the tiles' batch. m0, n0: where the tiles start in D; n0 is a
+/// multiple of 8. Elements outside [shape.m, shape.n] are neither read nor written. Threads: the whole warp.
 template <int kMmaTilesM, int kMmaTilesN>
 __device__ __forceinline__ void store_epilogue_accumulators(const float (&accum)[kMmaTilesM][kMmaTilesN][4],
                                                             float* staging, const GemmEpilogue& epilogue,

@@ -1,6 +1,6 @@
 #pragma once
 
-// Host half of a ladder file. Device-only compilers (NVRTC) see an empty header.
+// Host code that launches kernels. Device-only compilers (NVRTC) see an empty header.
 #ifndef __CUDACC_RTC__
 
 #include <cuda_runtime.h>
@@ -20,13 +20,13 @@
 
 namespace hopper_gemm {
 
-/// Output tiles of block_m x block_n that cover D, partial ones included.
+/// The number of tiles of block_m x block_n that cover D, partial ones included.
 constexpr std::int64_t num_tiles(GemmShape shape, int block_m, int block_n) {
   return std::int64_t{ceil_div(shape.m, block_m)} * ceil_div(shape.n, block_n);
 }
 
-/// Unsupported when D has more tiles than a one-dimensional grid holds CTAs, or a persistent kernel counts;
-/// or when M or N, rounded up to whole tiles, leaves the kernels' 32-bit row and column numbers.
+/// Unsupported: D has more tiles than a one-dimensional grid has CTAs or a persistent kernel can count; or M or N,
+/// rounded up to whole tiles, exceeds the kernels' 32-bit row and column numbers.
 inline Status check_tile_grid(GemmShape shape, int block_m, int block_n) {
   constexpr std::int64_t kMaxInt = (std::int64_t{1} << 31) - 1;
   const std::string tile = std::to_string(block_m) + "x" + std::to_string(block_n);
@@ -55,7 +55,7 @@ inline cudaLaunchAttribute cluster_attribute(int cluster_size) {
   return attribute;
 }
 
-/// The kernel may start before the one before it in the stream ends (griddepcontrol).
+/// Lets the kernel start before the kernel before it in the stream ends (griddepcontrol).
 inline cudaLaunchAttribute programmatic_dependent_launch_attribute() {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -75,8 +75,8 @@ inline cudaLaunchConfig_t launch_config(dim3 grid, int block_threads, std::size_
   return config;
 }
 
-/// Unsupported where the current GPU does not give a CTA so much shared memory: 227 KiB on sm_90, 163 on sm_80, 99 on
-/// sm_86 and sm_89, 64 on sm_75.
+/// Unsupported: the current GPU does not give a CTA so much shared memory. The most is 227 KiB on sm_90, 163 on sm_80,
+/// 99 on sm_86 and sm_89, 64 on sm_75.
 inline Status check_shared_memory(std::size_t smem_bytes) {
   int device = 0;
   int most = 0;
@@ -87,8 +87,8 @@ inline Status check_shared_memory(std::size_t smem_bytes) {
                      " bytes of shared memory a CTA, and this GPU gives " + std::to_string(most));
 }
 
-/// Loads the kernel's code onto the current GPU, which its first launch does otherwise, if there is memory
-/// for it; that may wait for the GPU, and cannot be captured (CUDA C++ Programming Guide, "Lazy Loading").
+/// Loads the kernel's code onto the current GPU. Otherwise its first launch would load it, which may wait for the GPU,
+/// may fail if memory is short, and cannot be captured (CUDA C++ Programming Guide, "Lazy Loading").
 template <typename... Params>
 Status load_kernel(void (*kernel)(Params...)) {
   cudaFuncAttributes attributes{};
@@ -96,7 +96,7 @@ Status load_kernel(void (*kernel)(Params...)) {
   return {};
 }
 
-/// Opts in to dynamic shared memory above 48 KiB. Unsupported: check_shared_memory().
+/// Opts in to dynamic shared memory above 48 KiB. Unsupported: see check_shared_memory().
 template <typename... Params>
 Status allow_dynamic_shared_memory(void (*kernel)(Params...), std::size_t smem_bytes) {
   HG_RETURN_IF_ERROR(check_shared_memory(smem_bytes));
@@ -106,8 +106,8 @@ Status allow_dynamic_shared_memory(void (*kernel)(Params...), std::size_t smem_b
   return {};
 }
 
-/// Enqueues `kernel` with `smem_bytes` of dynamic shared memory (the opt-in above 48 KiB included), in
-/// clusters of `cluster_size` CTAs along x.
+/// Enqueues `kernel` in clusters of `cluster_size` CTAs along x, with `smem_bytes` of dynamic shared memory. It opts in
+/// to more than 48 KiB.
 template <typename... Params, typename... Args>
 Status launch_cluster_kernel(void (*kernel)(Params...), dim3 grid, int cluster_size, int block_threads,
                              std::size_t smem_bytes, cudaStream_t stream, Args&&... args) {
@@ -119,7 +119,7 @@ Status launch_cluster_kernel(void (*kernel)(Params...), dim3 grid, int cluster_s
   return {};
 }
 
-/// The same for a kernel that knows no clusters, on any GPU.
+/// The same for a kernel without clusters, on any GPU.
 template <typename... Params, typename... Args>
 Status launch_kernel(void (*kernel)(Params...), dim3 grid, int block_threads, std::size_t smem_bytes,
                      cudaStream_t stream, Args&&... args) {
@@ -133,9 +133,8 @@ Status launch_kernel(void (*kernel)(Params...), dim3 grid, int block_threads, st
   return {};
 }
 
-/// How many clusters of `cluster_size` CTAs of `kernel` the current GPU runs at a time: GPCs have unequal
-/// numbers of SMs, so that it may be fewer than its SMs divided by the size. Unsupported where not even one
-/// fits.
+/// The number of clusters of `cluster_size` CTAs of `kernel` that the current GPU runs at a time. It may be less than
+/// the SMs divided by the size, because GPCs have unequal numbers of SMs. Unsupported: not even one fits.
 template <typename... Params>
 Status max_active_clusters(void (*kernel)(Params...), int cluster_size, int block_threads,
                            std::size_t smem_bytes, int* clusters) {
@@ -149,7 +148,7 @@ Status max_active_clusters(void (*kernel)(Params...), int cluster_size, int bloc
                      std::to_string(smem_bytes) + " bytes of shared memory each");
 }
 
-/// Enqueues a persistent kernel: `max_clusters` clusters, or fewer where there are not as many work items.
+/// Enqueues a persistent kernel with `max_clusters` clusters, or with one for each work item if those are fewer.
 template <typename... Params, typename... Args>
 Status launch_persistent(void (*kernel)(Params...), std::uint32_t num_items, int max_clusters,
                          int cluster_size, int block_threads, std::size_t smem_bytes, cudaStream_t stream,

@@ -16,15 +16,15 @@ namespace hopper_gemm {
 /// Elements of a row that a thread stores together: 16 bytes of bf16 or fp16.
 inline constexpr int kChunkElems = 8;
 
-/// Whether all chunks of a matrix of `T`, whose rows are so many elements apart, start at multiples of 16 bytes. It is
-/// the matrix that decides: all threads of a launch take the same way but for the last columns.
+/// Whether all chunks of a matrix of `T` start at multiples of 16 bytes. This depends only on the matrix, so that all
+/// threads of a launch take the same branch, except at the last columns.
 template <typename T>
 __device__ __forceinline__ bool has_aligned_chunks(const void* matrix, cuda::std::int64_t leading_dimension) {
   constexpr cuda::std::int64_t kVectorElems = 16 / int{sizeof(T)};
   return reinterpret_cast<cuda::std::uintptr_t>(matrix) % 16 == 0 && leading_dimension % kVectorElems == 0;
 }
 
-/// Rounds kChunkElems neighbours to `T` and stores the first `valid` of them (none if negative). aligned: d is
+/// Rounds kChunkElems neighbours to `T` and stores the first `valid` of them, or none if it is negative. aligned: d is
 /// 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void store_chunk(const float (&values)[kChunkElems], T* d, int valid,
@@ -57,7 +57,8 @@ struct alignas(16) ElementChunk {
   T elements[kChunkElems];
 };
 
-/// Loads the first `valid` of kChunkElems neighbours (none if negative); the others are not read, and become zeros.
+/// Loads the first `valid` of kChunkElems neighbours, or none if it is negative. The others are not read and become
+/// zero.
 /// aligned: source is 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void load_chunk(ElementChunk<T>& chunk, const T* source, int valid, bool aligned) {
@@ -81,8 +82,8 @@ __device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float be
   for (int i = 0; i < kChunkElems; ++i) values[i] += beta * static_cast<float>(chunk.elements[i]);
 }
 
-/// Adds beta * c to the first `valid` of the values (none if negative); the others of c are not read. aligned: c
-/// is 16-byte aligned.
+/// Adds beta * c to the first `valid` values, or to none if it is negative. Other elements of c are not read. aligned:
+/// c is 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float beta, const T* c, int valid,
                                           bool aligned) {
@@ -94,10 +95,10 @@ __device__ __forceinline__ void add_chunk(float (&values)[kChunkElems], float be
 /// Rounds a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, to `T` and stores
 /// them to row-major D.
 ///
-/// Lane t holds of each tile two neighbours in row t / 4 and two in the row 8 below (PTX ISA "Matrix Fragments for
-/// mma.m16n8k16"), so every store is a pair and four lanes write 16 contiguous bytes of 16-bit elements.
+/// In each tile lane t holds two neighbours in row t / 4 and two in the row 8 below (PTX ISA "Matrix Fragments for
+/// mma.m16n8k16"). Every store is therefore a pair, and four lanes write 16 contiguous bytes of 16-bit elements.
 ///
-/// d: aligned to a pair, ldd even, in elements. m0, n0: where the tiles start in D; n0 is even. Elements outside
+/// d: aligned to a pair. ldd: in elements, even. m0, n0: where the tiles start in D; n0 is even. Elements outside
 /// [shape.m, shape.n] are not written. Threads: the whole warp.
 template <int kMmaTilesM, int kMmaTilesN, typename T>
 __device__ __forceinline__ void store_mma_accumulators(const float (&accum)[kMmaTilesM][kMmaTilesN][4], T* d,
@@ -130,14 +131,15 @@ __device__ __forceinline__ void store_mma_accumulators(const float (&accum)[kMma
 struct GemmOutput {
   void* d;  // [M, N] row-major
   cuda::std::int64_t ldd;
-  const void* c;  // [M, N] row-major; not read where beta is 0
+  const void* c;  // [M, N] row-major; not read if beta is 0
   cuda::std::int64_t ldc;
   DataType type;  // of C and D
   float alpha;
   float beta;
 };
 
-/// A chunk of D from `product`, at row, column; column is a multiple of kChunkElems and may lie beyond the edge.
+/// Finishes and stores a chunk of D from `product`, at row, column. column: a multiple of kChunkElems; it may lie past
+/// D's edge.
 template <typename T>
 __device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunkElems],
                                                    const GemmOutput& output, int row, int column,
@@ -154,17 +156,17 @@ __device__ __forceinline__ void store_scaled_chunk(const float (&product)[kChunk
               has_aligned_chunks<T>(output.d, output.ldd));
 }
 
-/// Floats between the rows of the staging buffer below: eight more than needed, so that the four rows that half a
-/// warp writes at a time lie in different banks.
+/// Floats from a row of the staging buffer to the next. The eight extra floats keep the four rows that half a warp
+/// writes at a time in different banks.
 HG_HOST_DEVICE constexpr int staging_pitch(int columns) { return columns + 8; }
 
-/// Floats of so many rows of the staging buffer; store_scaled_accumulators() takes 16 of them for each warp.
+/// Floats of a staging buffer of so many rows. store_scaled_accumulators() takes 16 rows for each warp.
 HG_HOST_DEVICE constexpr int staging_elems(int columns, int rows = 16) {
   return rows * staging_pitch(columns);
 }
 
-/// Writes sixteen rows of a warp's accumulators, the tiles that stand side by side, to `rows` of the staging buffer.
-/// Threads: the whole warp; it synchronises before it reads them.
+/// Writes sixteen rows of a warp's accumulators, a row of tiles, to `rows` of the staging buffer. Threads: the whole
+/// warp, which must synchronise before it reads them.
 template <int kMmaTilesN>
 __device__ __forceinline__ void stage_accumulators(const float (&accum)[kMmaTilesN][4], float* rows,
                                                    int lane) {
@@ -179,10 +181,11 @@ __device__ __forceinline__ void stage_accumulators(const float (&accum)[kMmaTile
   }
 }
 
-/// A chunk from the staging buffer, where lanes read neighbours.
+/// Loads a chunk from the staging buffer. Neighbouring lanes read neighbouring chunks.
 __device__ __forceinline__ void load_staged_chunk(float (&values)[kChunkElems], const float* chunk,
                                                   int lane) {
-  // Chunks are 32 bytes, so lanes four apart would meet in the same banks: they read their halves in another order.
+  // Chunks are 32 bytes, so lanes four apart would conflict in the same banks. They read their halves in opposite
+  // order.
   const int first_half = lane / 4 % 2 * 4;
   const float4 one = *reinterpret_cast<const float4*>(chunk + first_half);
   const float4 other = *reinterpret_cast<const float4*>(chunk + (first_half ^ 4));
@@ -208,10 +211,11 @@ __device__ __forceinline__ void store_staged_chunk(const float (&values)[kChunkE
   *reinterpret_cast<float4*>(chunk + (first_half ^ 4)) = first_half == 0 ? high : low;
 }
 
-/// Scales a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, adds beta * C, rounds
-/// and stores to row-major D, sixteen rows at a time through shared memory: lanes hold pairs and should store chunks.
+/// Scales a warp's accumulators of mma.m16n8k16, [kMmaTilesM * 16, kMmaTilesN * 8] of fp32, adds beta * C, rounds, and
+/// stores to row-major D. They pass through shared memory, sixteen rows at a time, because lanes hold pairs and should
+/// store chunks.
 ///
-/// C and D may have any alignment and leading dimension; vectors of 16 bytes are used where these allow. staging:
+/// C and D may have any alignment and leading dimension. If these allow it, a lane moves vectors of 16 bytes. staging:
 /// staging_elems(kMmaTilesN * 8) floats of the warp's own, 16-byte aligned. m0, n0: where the tiles start in D; n0
 /// is a multiple of 8. Elements outside [shape.m, shape.n] are neither read nor written. Threads: the whole warp.
 template <int kMmaTilesM, int kMmaTilesN>

@@ -10,25 +10,26 @@
 
 namespace hopper_gemm {
 
-/// The barriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma empties: a full
-/// barrier, which completes when kStageBytes_ bytes have landed, and an empty barrier, which completes when
-/// all readers are done. kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share by
-/// multicast what they load; each then writes into the stages of all, and waits for the consumers of all.
+/// The mbarriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma reads. A stage's full
+/// barrier completes when the announced bytes have landed, at most kStageBytes_. Its empty barrier completes when all
+/// readers are done. kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share their loads by
+/// multicast. Each of them then writes into the stages of all, and waits for the consumers of all.
 template <int kNumStages_, int kStageBytes_, int kNumConsumers, int kClusterSize = 1>
 struct Pipeline {
   static constexpr int kNumStages = kNumStages_;
   static constexpr int kStageBytes = kStageBytes_;
   static constexpr int kFullArrivals = 1;  // the producer thread of the same CTA
   static constexpr int kEmptyArrivals =
-      kNumConsumers * kClusterSize;  // a thread of each warpgroup that reads
+      kNumConsumers * kClusterSize;  // one thread of each warpgroup that reads
   static_assert(kStageBytes < (1 << 20), "a phase counts at most 2^20 - 1 bytes");
   using State = PipelineState<kNumStages>;
 
   cuda::std::uint64_t full_barrier[kNumStages];
   cuda::std::uint64_t empty_barrier[kNumStages];
 
-  /// Threads: one. Afterwards fence_mbarrier_init_release_cluster() by the same thread, and __syncthreads()
-  /// or, with a cluster, the cluster barrier. used_stages: a kernel that loads less than the ring holds may say so.
+  /// used_stages: a kernel that uses fewer stages than the ring has needs fewer mbarriers. Threads: one. The same
+  /// thread must then call fence_mbarrier_init_release_cluster(), and __syncthreads() or, with a cluster, the cluster
+  /// barrier must follow.
   __device__ __forceinline__ void init(int used_stages = kNumStages) {
     for (int stage = 0; stage < used_stages; ++stage) {
       ptx::mbarrier_init(full(stage), kFullArrivals);
@@ -36,31 +37,31 @@ struct Pipeline {
     }
   }
 
-  /// Waits until the stage is empty and announces the bytes that are about to come, kStageBytes at most. Returns
-  /// the barrier for the copies to complete on. Threads: one of each CTA.
+  /// Waits until the stage is empty and announces the bytes to come, kStageBytes at most. Returns the mbarrier on which
+  /// the copies complete. Threads: one of each CTA.
   __device__ __forceinline__ ptx::SmemAddr producer_acquire(State state, int bytes = kStageBytes) {
     producer_wait(state);
     return producer_announce(state, bytes);
   }
 
-  /// Waits until the stage is empty: producer_acquire() of a warp whose lanes all wait, so that ptxas keeps
-  /// what they compute alike in uniform registers, and TMA takes it from there. One of them then calls
-  /// producer_announce(). Threads: a warp, converged.
+  /// Waits until the stage is empty. All lanes of the warp wait, so that ptxas keeps what they all compute in uniform
+  /// registers, from which TMA takes its operands. One lane then calls producer_announce(). Threads: a warp, converged.
   __device__ __forceinline__ void producer_wait_uniform(State state) {
     producer_wait(state);
-    __syncwarp();  // a lane that still waited might find the barrier two phases on, and wait for ever
+    __syncwarp();  // a lane that is late could find the barrier two phases on, and would wait forever
   }
 
-  /// Announces the bytes that are about to come to a stage that is empty, kStageBytes at most. Returns the barrier for
-  /// the copies to complete on. Threads: one of each CTA.
+  /// Announces the bytes to come to an empty stage, kStageBytes at most. Returns the mbarrier on which the copies
+  /// complete.
+  /// Threads: one of each CTA.
   __device__ __forceinline__ ptx::SmemAddr producer_announce(State state, int bytes = kStageBytes) {
     ptx::mbarrier_arrive_expect_tx(full(state.stage), bytes);
     return full(state.stage);
   }
 
-  /// Waits until all that was ever loaded has been given back. Where CTAs share loads, others then arrive on this CTA's
-  /// barriers no more, and it may exit. state: after the last load. used_stages: as in init(); if not all, each loaded
-  /// once. Threads: a warp, converged.
+  /// Waits until the consumers have given back all stages. In a cluster no other CTA arrives on this CTA's mbarriers
+  /// after that, so this CTA may exit. state: after the last load. used_stages: as in init(). If these are not all
+  /// stages, each must have been loaded once. Threads: a warp, converged.
   __device__ __forceinline__ void producer_drain_uniform(State state, int used_stages = kNumStages) {
     // A kernel that uses fewer stages than the ring has loads each of them once.
     if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};
@@ -70,16 +71,18 @@ struct Pipeline {
     }
   }
 
-  /// Waits until all bytes of the stage have landed. Threads: all that read it, or start a wgmma that does.
+  /// Waits until all bytes of the stage have landed. Threads: all that read the stage, or start a wgmma that reads it.
   __device__ __forceinline__ void consumer_wait(State state) {
     watched_wait(full(state.stage), state.phase, "consumer", state.stage);
   }
 
-  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be
-  /// complete: a group is the warpgroup's (PTX ISA "wgmma.commit_group"), so that one thread which waited
-  /// speaks for all four warps. Complete reads need no ordering, nor what threads wrote and TMA has read
-  /// since, so across the cluster the arrival and the producer's wait are relaxed. Threads: the whole
-  /// consumer warpgroup; `thread` counts from its first.
+  /// Gives the stage back to every producer that writes into it. The wgmma groups that read the stage must be complete.
+  /// A group belongs to the whole warpgroup (PTX ISA "wgmma.commit_group"), so one thread that has waited may arrive
+  /// for all four warps.
+  ///
+  /// Across a cluster the arrival and the producer's wait are relaxed. Complete reads need no ordering. Neither does
+  /// what threads wrote to the stage if TMA has read it since. thread: number in the warpgroup. Threads: the whole
+  /// consumer warpgroup.
   __device__ __forceinline__ void consumer_release(State state, int thread) {
     if constexpr (kClusterSize == 1) {
       if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));

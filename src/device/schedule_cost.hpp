@@ -10,8 +10,8 @@
 
 namespace hopper_gemm {
 
-/// What the waves of a persistent kernel fetch: rows of A tiles and columns of B tiles, each of which memory
-/// delivers as one strip.
+/// The strips that the waves of a persistent kernel fetch from memory. A strip is a row of A's tiles or a column of
+/// B's.
 struct FetchedStrips {
   std::int64_t a = 0;
   std::int64_t b = 0;
@@ -19,11 +19,11 @@ struct FetchedStrips {
   std::int64_t total() const { return a + b; }
 };
 
-/// The strips that `workers` workers fetch which walk over `grid` in the order of `order(index, grid)`: a wave
-/// fetches each strip that it touches once, and not at all if it is among the `kept_strips` that waves before
-/// it touched last, which the L2 cache still holds. That of an H200 has 60 MB, 14 strips of 256 rows at
-/// K = 8192, 57 at K = 2048. kept_strips = 0 counts the distinct strips of each wave, its working set. Takes
-/// time in proportion to the number of tiles, and to kept_strips.
+/// The strips that `workers` workers fetch if they take the tiles of `grid` in the order of `order(index, grid)`. A
+/// wave fetches each strip that it touches once. It does not fetch the `kept_strips` strips that earlier waves touched
+/// last, because L2 still holds them. An H200's L2 has 60 MB, which is 14 strips of 256 rows at K = 8192, and 57 at K =
+/// 2048. kept_strips = 0 counts the distinct strips of each wave, its working set. Takes time in proportion to the
+/// number of tiles, and to kept_strips.
 template <typename Order>
 FetchedStrips fetched_strips(const Order& order, TileGrid grid, int workers, int kept_strips) {
   FetchedStrips fetched;

@@ -165,7 +165,7 @@ Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows,
                           std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map,
                           Swizzle swizzle) {
   const std::array<std::int64_t, 2> extents = {cols, rows};
-  // Cut to what is refused anyway, before the product could overflow.
+  // Cuts the pitch to a value that is refused anyway, so that the product cannot overflow.
   const std::array<std::int64_t, 1> strides_bytes = {std::min(leading_dimension, kMaxStrideBytes) *
                                                      element_bytes(TensorMapType::Bf16)};
   const std::array<int, 2> box = {box_cols, box_rows};

@@ -15,12 +15,12 @@ enum class TensorMapType { Bf16, Fp16, Fp32 };
 /// Bytes that an L2 miss caused by TMA fetches from memory.
 enum class L2Promotion { None, B64, B128, B256 };
 
-/// What TMA puts in shared memory where a box reaches over the tensor's edge. Either way the bytes count on
-/// the mbarrier as if they had been read, so the expected transaction count is that of the whole box.
+/// What TMA writes to shared memory where a box extends past the tensor's edge. The mbarrier counts these bytes as if
+/// they had been read, so the expected transaction count is that of the whole box.
 enum class OobFill { Zeros, NanRequestZeroFma };
 
-/// A tiled tensor in global memory and the box that one TMA instruction moves. Dimensions count from the
-/// fastest: for a row-major [M, K] matrix extents are {K, M}.
+/// A tiled tensor in global memory, and the box that one TMA instruction moves. The contiguous dimension comes first:
+/// the extents of a row-major [M, K] matrix are {K, M}.
 struct TensorMapSpec {
   TensorMapType type = TensorMapType::Bf16;
   const void* base = nullptr;                   ///< device address, 16-byte aligned
@@ -32,27 +32,28 @@ struct TensorMapSpec {
   OobFill oob_fill = OobFill::Zeros;
 };
 
-/// Encodes `spec` through the driver's cuTensorMapEncodeTiled (CUDA Driver API "Tensor Map Object
-/// Management"). The entry point is looked up through the runtime, so that a program starts without libcuda.
-/// Element strides are 1 and there is no interleave. Thread-safe; touches no device memory.
+/// Encodes `spec` with the driver's cuTensorMapEncodeTiled (CUDA Driver API "Tensor Map Object Management"). The
+/// runtime looks the function up, so that a program also starts without libcuda. Element strides are 1, and there is no
+/// interleave. Thread-safe. Touches no device memory.
 ///
-/// InvalidArgument names the field that breaks a rule above, before the driver is asked.
-/// Unsupported: no driver, one older than CUDA 12.0, or the driver takes no such map. CudaError: it failed otherwise.
+/// InvalidArgument: a field breaks a rule above; the message names it. The driver is not called then.
+/// Unsupported: there is no driver, it is older than CUDA 12.0, or it refuses the map. CudaError: the driver failed
+/// otherwise.
 Status encode_tensor_map(const TensorMapSpec& spec, TensorMap* tensor_map);
 
-/// Moves what `*tensor_map` describes to `base`, a 16-byte aligned device address, by the driver's
-/// cuTensorMapReplaceAddress: a third of the time that encoding it takes. Thread-safe; touches no device
-/// memory. Fails as encode_tensor_map().
+/// Replaces the address in `*tensor_map` by `base`, a 16-byte aligned device address, with the driver's
+/// cuTensorMapReplaceAddress. This takes a third of the time of encoding. Thread-safe. Touches no device memory. Fails
+/// like encode_tensor_map().
 Status replace_tensor_map_address(const void* base, TensorMap* tensor_map);
 
-/// A row-major matrix [rows, cols] of bf16 with `leading_dimension` elements between rows, moved in boxes of
-/// [box_rows, box_cols]. With the 128-byte swizzle box_cols is at most 64, and the shared-memory tile [box_rows,
-/// 64] is K-major when cols is K. `name` stands in error messages ("A").
+/// The map of a row-major bf16 matrix [rows, cols], with boxes of [box_rows, box_cols]. leading_dimension: elements
+/// from a row's start to the next. With 128B swizzle box_cols is at most 64, and the tile [box_rows, 64] in shared
+/// memory is K-major if cols is K. name: the matrix's name in error messages ("A").
 Status make_tensor_map_2d(const char* name, const void* base, std::int64_t rows, std::int64_t cols,
                           std::int64_t leading_dimension, int box_rows, int box_cols, TensorMap* tensor_map,
                           Swizzle swizzle = Swizzle::B128);
 
-/// Ok when the installed driver has the tensor-map entry point; otherwise what is missing and what to
+/// Ok if the installed driver has the functions for tensor maps. Otherwise the message says what is missing and what to
 /// install.
 Status check_tensor_map_support();
 

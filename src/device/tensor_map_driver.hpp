@@ -8,7 +8,7 @@
 
 namespace hopper_gemm {
 
-/// The driver's encoder. The type of cuTensorMapEncodeTiled.
+/// The type of cuTensorMapEncodeTiled.
 using TensorMapEncodeFn = CUresult (*)(CUtensorMap* tensor_map, CUtensorMapDataType type, cuuint32_t rank,
                                        void* base, const cuuint64_t* extents, const cuuint64_t* strides_bytes,
                                        const cuuint32_t* box, const cuuint32_t* element_strides,
@@ -21,13 +21,13 @@ using TensorMapReplaceAddressFn = CUresult (*)(CUtensorMap* tensor_map, void* ba
 /// Looks `cuTensorMapEncodeTiled` up in the installed driver, without linking against libcuda.
 DriverEntryPoint find_tensor_map_encoder();
 
-/// The same of `cuTensorMapReplaceAddress`, which every driver has that has the encoder.
+/// The same for `cuTensorMapReplaceAddress`. Every driver that has the encoder has it.
 DriverEntryPoint find_tensor_map_address_replacer();
 
-/// Ok when `entry_point` can be called; otherwise says whether the driver is missing or too old.
+/// Ok if `entry_point` can be called. Otherwise the message says whether the driver is missing or too old.
 Status check_tensor_map_entry_point(const DriverEntryPoint& entry_point);
 
-/// encode_tensor_map with the driver's function given by the caller.
+/// Like encode_tensor_map(), with a driver function that the caller passes.
 Status encode_tensor_map_with(TensorMapEncodeFn encode, const TensorMapSpec& spec, TensorMap* tensor_map);
 
 }  // namespace hopper_gemm

@@ -10,9 +10,9 @@
 
 namespace hopper_gemm {
 
-/// A queue of tiles in shared memory from one scheduler thread to kNumReaders readers of the same CTA, each
-/// of which gets every tile: an order that takes long to compute is computed ahead, by a thread that has the
-/// time. Every reader counts once, be it a thread or a warp.
+/// A queue of tiles in shared memory, from one scheduler thread to kNumReaders readers of the same CTA. Each reader
+/// gets every tile. The scheduler has nothing else to do, so it can compute a slow raster order ahead of time. A reader
+/// is a thread or a warp.
 template <int kDepth, int kNumReaders>
 struct TileQueue {
   using State = PipelineState<kDepth>;
@@ -23,7 +23,7 @@ struct TileQueue {
   cuda::std::uint64_t full_barrier[kDepth];
   cuda::std::uint64_t empty_barrier[kDepth];
 
-  /// Threads: one; then a barrier of the CTA.
+  /// Threads: one. A barrier of the CTA must follow.
   __device__ __forceinline__ void init() {
     for (int slot = 0; slot < kDepth; ++slot) {
       ptx::mbarrier_init(ptx::smem_addr(&full_barrier[slot]), kFullArrivals);
@@ -44,19 +44,18 @@ struct TileQueue {
     return take_tile(state);
   }
 
-  /// Waits for the next tile, which the first lane receives for all. Threads: a reader that is a warp,
-  /// converged.
+  /// Waits for the next tile. The first lane receives it for all. Threads: a reader that is a warp, converged.
   __device__ __forceinline__ TileCoord receive_as_warp(State state, int lane) {
     TileCoord tile{};
     if (lane == 0) tile = receive(state);
     return of_first_lane(tile);
   }
 
-  /// The same, but all lanes wait: there is no loop in which they may part, as far as ptxas can tell, and what all of
-  /// them compute alike stays in uniform registers. Threads: a reader that is a warp, converged.
+  /// The same, but all lanes wait. ptxas then sees no loop in which lanes could diverge, and keeps what they all
+  /// compute in uniform registers. Threads: a reader that is a warp, converged.
   __device__ __forceinline__ TileCoord receive_uniform(State state, int lane) {
     await_tile(state);
-    __syncwarp();  // a lane that still waited might find the barrier two phases on, and wait for ever
+    __syncwarp();  // a lane that is late could find the barrier two phases on, and would wait forever
     TileCoord tile{};
     if (lane == 0) tile = take_tile(state);
     return of_first_lane(tile);

@@ -11,15 +11,14 @@
 
 namespace hopper_gemm {
 
-/// Turns a barrier that never completes into a message and a trap. A wait loop creates one and calls check()
-/// after each failed try; what check() costs does not matter then. The one that is not enabled is empty.
+/// Turns a wait for an mbarrier that never completes into a message and a trap. A wait loop creates a watchdog and
+/// calls check() after each failed try, when its cost does not matter. A disabled watchdog does nothing.
 template <bool kEnabled>
 class BasicWaitWatchdog {
  public:
   static constexpr cuda::std::uint64_t kTimeoutNs = 5'000'000'000;
 
-  /// role: a string literal, who waits. stage, parity: of the barrier's ring, and of the phase that it waits
-  /// for.
+  /// role: a string literal that says who waits. stage: of the mbarrier's ring. parity: of the phase that it waits for.
   __device__ __forceinline__ BasicWaitWatchdog(const char* role, int stage, cuda::std::uint32_t parity)
       : role_(role), stage_(stage), parity_(parity) {}
 
@@ -45,14 +44,15 @@ class BasicWaitWatchdog<false> {
   __device__ __forceinline__ void check() {}
 };
 
-// The call of printf makes ptxas serialise wgmma, so the kernels have it in the debug build only.
+// The call of printf makes ptxas serialise wgmmas, so only debug builds have it.
 #ifdef HG_DEVICE_WATCHDOG
 using WaitWatchdog = BasicWaitWatchdog<true>;
 #else
 using WaitWatchdog = BasicWaitWatchdog<false>;
 #endif
 
-/// Waits for the phase of that parity, as mbarrier_try_wait_parity does. role, stage: see BasicWaitWatchdog.
+/// Waits until mbarrier_try_wait_parity() says that the phase of that parity is complete. role, stage: see
+/// BasicWaitWatchdog.
 __device__ __forceinline__ void watched_wait(ptx::SmemAddr bar, cuda::std::uint32_t parity, const char* role,
                                              int stage) {
   WaitWatchdog watchdog(role, stage, parity);

@@ -1,7 +1,7 @@
-// Keeps the clusters of a wave at about the same place in K. They need the same strips of A and B, which come
-// from DRAM, and to the SMs of a GPC, once if all ask within a few microseconds. Nothing holds them together
-// otherwise, and what they are apart adds up from tile to tile: 16384³ reads 12 to 16 GB from DRAM where the
-// strips of its waves are 7, and 9 to 11 with this.
+// The wave throttle: it keeps the clusters of a wave at about the same place in K. They need the same strips of A and
+// B. A strip comes from DRAM once, and to the SMs of a GPC once, if all of them ask for it within a few microseconds.
+// Without a throttle nothing holds the clusters together, and their distance grows from tile to tile. The strips of all
+// waves of 16384³ are 7 GB. It reads 12 to 16 GB from DRAM without the throttle, and 9 to 11 with it.
 #pragma once
 
 #include <cuda/std/cstdint>
@@ -9,24 +9,25 @@
 
 namespace hopper_gemm {
 
-/// One cluster's part in it. Correct results need none of this: who has waited for too long waits no more, as
-/// where not all clusters run at the same time, or another launch counts in the same place.
+/// A cluster's part of the wave throttle. Results do not depend on it: a cluster that has waited for too long does not
+/// wait any more. That happens if not all clusters run at the same time, or if another launch uses the same counter.
 class WavePace {
  public:
   static constexpr cuda::std::uint32_t kStep = 2;  ///< K blocks
 
-  /// steps: in global memory, 0 when the launch begins, where all its clusters count. num_clusters: of them.
+  /// steps: the counter of all clusters of the launch, in global memory; 0 when the launch begins. num_clusters: of the
+  /// launch.
   __device__ __forceinline__ WavePace(cuda::std::uint32_t* steps, cuda::std::uint32_t num_clusters)
       : steps_(steps), num_clusters_(num_clusters) {}
 
-  /// Another K block has been asked for. Every kStep-th time this waits until on average the clusters are at
-  /// most a step behind. Threads: one, always the same, of each cluster.
+  /// Counts a K block whose loads have been issued. Every kStep-th time it waits until the clusters are on average at
+  /// most a step behind. Threads: one of each cluster, always the same.
   __device__ __forceinline__ void advance() {
     ++k_blocks_;
     if (k_blocks_ % kStep != 0) return;
     ptx::red_add_relaxed_gpu(steps_, 1);
     const cuda::std::uint32_t enough = (k_blocks_ / kStep - 1) * num_clusters_;
-    // Most of the time what was there a step ago is enough, and nobody waits for a load.
+    // The count that was read a step ago is enough most of the time, so that nobody waits for this load.
     for (int poll = 0; is_waiting_ && seen_ < enough; ++poll) {
       seen_ = ptx::ld_relaxed_gpu(steps_);
       is_waiting_ = poll < kMostPolls;
@@ -34,7 +35,7 @@ class WavePace {
     seen_ = ptx::ld_relaxed_gpu(steps_);
   }
 
-  /// False since this cluster has waited for too long.
+  /// False after this cluster has waited for too long.
   __device__ __forceinline__ bool is_waiting() const { return is_waiting_; }
 
  private:
