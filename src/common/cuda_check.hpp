@@ -9,9 +9,9 @@
 
 namespace hopper_gemm {
 
-/// Ok for cudaSuccess; otherwise a Status whose message is "`what`: NAME (text)", OutOfMemory or Unsupported
-/// where the error says so, CudaError else. Clears the runtime's last error: having been reported here, it
-/// must not be taken for the outcome of a later launch.
+/// Ok for cudaSuccess. Otherwise a Status with the message "`what`: NAME (text)": OutOfMemory or Unsupported if the
+/// error means that, or else CudaError. Clears the runtime's last error, so that nobody takes it for the outcome of a
+/// later launch.
 inline Status cuda_status(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return {};
   static_cast<void>(cudaGetLastError());
@@ -23,5 +23,5 @@ inline Status cuda_status(cudaError_t error, std::string_view what) {
 
 }  // namespace hopper_gemm
 
-/// Returns a Status from the enclosing function when a CUDA runtime call fails; the message quotes the call.
+/// Returns a Status from the enclosing function if a CUDA runtime call fails. The message quotes the call.
 #define HG_RETURN_IF_CUDA_ERROR(call) HG_RETURN_IF_ERROR(::hopper_gemm::cuda_status((call), #call))

@@ -8,7 +8,7 @@
 namespace hopper_gemm {
 namespace {
 
-/// The types are the driver's own, less its linkage.
+/// These are the types of the driver's functions. The runtime looks the functions up, so nothing links libcuda.
 using GetCurrentFn = CUresult (*)(CUcontext*);
 using GetIdFn = CUresult (*)(CUcontext, unsigned long long*);
 
@@ -24,7 +24,7 @@ CUcontext current_context() {
   return context;
 }
 
-/// 0 where there is none, or it was destroyed.
+/// 0 if there is no context, or if it was destroyed.
 std::uint64_t id_of_current_context() {
   static const auto get_id = driver_function<GetIdFn>("cuCtxGetId", 12000);
   const CUcontext context = current_context();
@@ -38,7 +38,7 @@ std::uint64_t id_of_current_context() {
 std::uint64_t current_context_id() {
   const std::uint64_t id = id_of_current_context();
   if (id != 0) return id;
-  // A thread that has made no call of the runtime yet has no context.
+  // A thread that has not called the runtime yet has no context. This makes the primary one current.
   const RelaxedCapture makes_it_current;
   return id_of_current_context();
 }

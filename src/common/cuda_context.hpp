@@ -8,9 +8,9 @@
 
 namespace hopper_gemm {
 
-/// While it lives, this thread may make calls that a capture in any thread forbids otherwise. They must not touch a
-/// capturing stream (CUDA Runtime API, cudaThreadExchangeStreamCaptureMode). The device's primary context becomes current
-/// if the thread had none.
+/// While it lives, this thread may make calls that a capture in any thread would otherwise forbid. The calls must not
+/// touch a capturing stream (CUDA Runtime API, cudaThreadExchangeStreamCaptureMode). If the thread has no context, the
+/// device's primary context becomes current.
 class RelaxedCapture {
  public:
   RelaxedCapture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
@@ -22,11 +22,12 @@ class RelaxedCapture {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-/// A number for the CUDA context that is current for this thread. No other context of the process ever has the same:
-/// after cudaDeviceReset() the primary context has a new one. 0 where the driver does not tell, or there is no GPU.
+/// A number for the CUDA context that is current for this thread. No other context of the process ever has the same
+/// number: after cudaDeviceReset() the primary context has a new one. 0 if the driver does not tell, or if there is no
+/// GPU.
 std::uint64_t current_context_id();
 
-/// The SMs that kernels of the current context run on: of a green context fewer than the device has.
+/// The number of SMs on which kernels of the current context run. A green context has fewer than the device.
 Status current_context_sm_count(int device, int* sm_count);
 
 }  // namespace hopper_gemm

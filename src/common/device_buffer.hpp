@@ -27,7 +27,7 @@ class DeviceBuffer {
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
   ~DeviceBuffer() { cudaFree(data_); }
 
-  /// Replaces what the buffer held. OutOfMemory when the device has no room for `size` elements.
+  /// Frees what the buffer held, and allocates `size` elements. OutOfMemory: the device has no room for them.
   Status allocate(std::int64_t size) {
     *this = DeviceBuffer();
     void* data = nullptr;

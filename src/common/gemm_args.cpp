@@ -39,7 +39,7 @@ Operand c_of(const GemmArgs& args) {
   return {"C", "ldc", args.c, args.ldc, args.shape.m, args.shape.n, "row", args.output_type};
 }
 
-// One line, however long it says that it is.
+// The bias as an operand: a matrix of one line.
 Operand bias_of(const GemmArgs& args) {
   const int elems = args.bias_kind == Bias::PerRow ? args.shape.m : args.shape.n;
   return {"the bias", "", args.bias, elems, 1, elems, "", args.output_type};
@@ -55,7 +55,7 @@ std::string extents_text(const GemmShape& shape) {
 }
 
 Status check_operand(const Operand& operand) {
-  if (operand.lines == 0 || operand.line_elems == 0) return {};  // nobody looks there
+  if (operand.lines == 0 || operand.line_elems == 0) return {};  // nobody reads or writes it
   const std::string name = operand.name;
   if (operand.data == nullptr) return invalid_argument(name + " is a null pointer");
   if (operand.leading_dimension < operand.line_elems) {
@@ -90,7 +90,7 @@ Status check_tma_pitch(const Operand& operand) {
                      " is a row pitch of 2^40 bytes or more, which TMA cannot address");
 }
 
-// What the ladders of tensor core kernels have in common but for the types. `ladder`: its name in a sentence.
+// The checks that the ladders of tensor-core kernels share, except for the types. ladder: its name in a sentence.
 Status check_ladder_gemm(const GemmArgs& args, const std::string& ladder) {
   const auto [m, n, k] = args.shape;
   if (m < 1 || n < 1 || k < 1) {
@@ -212,7 +212,7 @@ Status check_mma_gemm(const GemmArgs& args) {
         std::string("versions 1 to 5 of the Ampere ladder multiply bf16 to bf16 or fp16 to fp16, not ") +
         to_string(args.input_type) + " to " + to_string(args.output_type));
   }
-  // The ring of stages runs ahead, and counts columns in 32 bits.
+  // The ring of stages runs ahead of K's end, and counts columns in 32 bits.
   if (args.shape.k > kMaxMmaK) {
     return unsupported("K = " + std::to_string(args.shape.k) +
                        ", and versions 1 to 5 of the Ampere ladder take at most " + std::to_string(kMaxMmaK));

@@ -17,11 +17,10 @@
 
 namespace hopper_gemm {
 
-/// What a GEMM computes, whatever its operands: D[M,N] = activation(alpha · A[M,K] · B[K,N] + beta · C[M,N] + bias),
-/// accumulated in fp32 and rounded once. C and D are row-major. A gated one has half of D's columns, see
-/// GemmDescriptor::gated.
+/// A GEMM without its operands: D[M,N] = activation(alpha · A[M,K] · B[K,N] + beta · C[M,N] + bias), accumulated in
+/// fp32 and rounded once. C and D are row-major. A gated D has half as many columns, see GemmDescriptor::gated.
 ///
-/// As in BLAS, C is not read where beta is 0, nor A and B where alpha or K is 0: NaN there stays there.
+/// As in BLAS, C is not read if beta is 0, and A and B are not read if alpha or K is 0. NaNs there do not reach D.
 struct GemmProblem {
   GemmShape shape{};
   DataType input_type = DataType::BFloat16;   ///< of A and B
@@ -33,20 +32,20 @@ struct GemmProblem {
   Bias bias = Bias::None;  ///< elements of the output's type
   Activation activation = Activation::None;
   bool gated = false;
-  int batch_count = 1;  ///< as many products, which share the bias
+  int batch_count = 1;  ///< number of products, which share the bias
 };
 
-/// A GEMM with its operands; what stands behind the pointers has the meaning and the defaults of GemmProblem.
+/// A GEMM with its operands. The fields after the pointers have the meaning and the defaults of GemmProblem.
 ///
-/// All pointers are device pointers, aligned to their element at least. Leading dimensions are in elements: the
-/// distance between the starts of consecutive rows (of columns where the layout is column-major), at least the
-/// length of one. D must not overlap A or B; it may be C itself, with the same leading dimension, and must not
-/// overlap C otherwise. Elements of D's rows beyond N (when ldd > N) are never written.
+/// All pointers are device pointers, aligned at least to their element. A leading dimension is the number of elements
+/// from the start of a row to the start of the next, or from column to column if the layout is column-major. It is at
+/// least their length. D must not overlap A or B. It may be C itself, with the same leading dimension, but must not
+/// overlap C otherwise. Elements of D's rows past N (if ldd > N) are never written.
 struct GemmArgs {
   GemmShape shape;
-  const void* a;  // [M, K], as a_layout says
+  const void* a;  // [M, K] in a_layout
   cuda::std::int64_t lda;
-  const void* b;  // [K, N], as b_layout says
+  const void* b;  // [K, N] in b_layout
   cuda::std::int64_t ldb;
   void* d;  // [M, N] row-major
   cuda::std::int64_t ldd;
@@ -62,8 +61,8 @@ struct GemmArgs {
   Bias bias_kind = Bias::None;
   Activation activation = Activation::None;
   bool gated = false;
-  int batch_count = 1;  // matrices of A, B, C and D: the next begins where another line of the last would
-  void* workspace = nullptr;  // of this launch's own, 16-byte aligned; a kernel may do without
+  int batch_count = 1;  // matrices of A, B, C and D; a matrix begins where the one before would have another line
+  void* workspace = nullptr;  // for this launch alone, 16-byte aligned; a kernel may not need it
   cuda::std::size_t workspace_bytes = 0;
 
   /// D's elements as `T`, which must be the type that output_type names.
@@ -77,20 +76,21 @@ struct GemmArgs {
 inline constexpr int kTmaAlignmentElems = 8;
 
 #ifndef __CUDACC_RTC__
-/// The operation that `args` ask for.
+/// The operation of `args`.
 GemmProblem problem_of(const GemmArgs& args);
 
-/// What no GEMM can take. InvalidArgument: a negative extent; a gate with a C, or with N no multiple of 16; a null pointer, a leading dimension shorter than
-/// its line, or an address that is no multiple of the element's size, of an operand that is read or written.
+/// Checks what every GEMM needs. InvalidArgument: an extent is negative; a gated GEMM has a C, or an N that is no
+/// multiple of 16; or an operand that is read or written has a null pointer, a leading dimension shorter than its line,
+/// or an address that is no multiple of the element's size.
 Status check_gemm(const GemmArgs& args);
 
-/// Unsupported where args ask for a bias, an activation, a gate or batches, which no kernel of the ladders has.
+/// Unsupported: `args` have a bias, an activation, a gate or batches, which no kernel of the ladders can do.
 Status check_ladder_operation(const GemmArgs& args);
 
-/// The GEMM of one batch, 0 to batch_count - 1, by itself.
+/// The GEMM of one batch, from 0 to batch_count - 1.
 GemmArgs args_of_batch(const GemmArgs& args, int batch);
 
-/// Elements from a matrix to that of the next batch.
+/// Elements from a batch's matrix to the next batch's.
 struct BatchStrides {
   std::int64_t a;
   std::int64_t b;
@@ -99,20 +99,20 @@ struct BatchStrides {
 };
 BatchStrides batch_strides_of(const GemmArgs& args);
 
-/// The checks every TMA kernel of the Hopper ladder shares.
+/// The checks that all TMA kernels of the Hopper ladder share.
 ///
-/// InvalidArgument: as check_gemm, and an extent of 0.
-/// Unsupported: other than the ladder's operation, D = A·B with A row-major, B column-major and all of bf16; K or a
-/// leading dimension that is not a multiple of 8 elements, a base address that is not 16-byte aligned (PTX ISA
-/// "Tensors": TMA's addresses and pitches are multiples of 16 bytes), or a pitch of 2^40 bytes and more.
+/// InvalidArgument: see check_gemm(); or an extent is 0.
+/// Unsupported: the operation is not the ladder's, which is D = A·B with a row-major A, a column-major B and all
+/// matrices in bf16; K or a leading dimension is no multiple of 8 elements, or a base address is not 16-byte aligned
+/// (PTX ISA "Tensors": TMA's addresses and pitches are multiples of 16 bytes); or a pitch has 2^40 bytes or more.
 Status check_tma_gemm(const GemmArgs& args);
 
 /// The checks that versions 1 to 5 of the Ampere ladder share.
 ///
-/// InvalidArgument: as check_gemm, and an extent of 0.
-/// Unsupported: other than D = A·B with A row-major, B column-major and all three of bf16 or all of fp16; K or a leading
-/// dimension that is not a multiple of 8 elements, or a base address that is not 16-byte aligned: cp.async moves 16
-/// bytes.
+/// InvalidArgument: see check_gemm(); or an extent is 0.
+/// Unsupported: the operation is not D = A·B with a row-major A, a column-major B and all matrices in bf16 or all in
+/// fp16; or K or a leading dimension is no multiple of 8 elements, or a base address is not 16-byte aligned, because
+/// cp.async moves 16 bytes.
 Status check_mma_gemm(const GemmArgs& args);
 #endif
 

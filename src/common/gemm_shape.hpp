@@ -4,7 +4,7 @@
 
 namespace hopper_gemm {
 
-/// Extents, in elements, of D[M,N] = A[M,K] · B[K,N]. Plain data: kernels take it by value.
+/// The extents, in elements, of D[M,N] = A[M,K] · B[K,N]. Plain data: kernels take it by value.
 struct GemmShape {
   int m;
   int n;

@@ -7,7 +7,7 @@
 
 namespace hopper_gemm {
 
-/// A matrix in memory: `lines` contiguous lines of `elems` elements each, those of all batches one behind the other.
+/// A matrix in memory: `lines` contiguous lines of `elems` elements each. The lines of all batches follow each other.
 struct MatrixLines {
   std::int64_t lines;
   std::int64_t elems;
@@ -25,7 +25,7 @@ constexpr MatrixLines lines_of_b(const GemmProblem& problem) {
   return problem.b_layout == Layout::RowMajor ? MatrixLines{batches * k, n} : MatrixLines{batches * n, k};
 }
 
-/// Of C, and of what an activation is applied to.
+/// The lines of C, which are also those of an activation's input.
 constexpr MatrixLines lines_of_c(const GemmProblem& problem) {
   return {std::int64_t{problem.batch_count} * problem.shape.m, problem.shape.n};
 }
@@ -35,7 +35,7 @@ constexpr MatrixLines lines_of_d(const GemmProblem& problem) {
   return {lines, problem.gated ? elems / 2 : elems};
 }
 
-/// One line, of no elements where there is no bias.
+/// The bias is one line. Without a bias it has no elements.
 constexpr MatrixLines line_of_bias(const GemmProblem& problem) {
   switch (problem.bias) {
     case Bias::None: return {1, 0};
@@ -45,7 +45,7 @@ constexpr MatrixLines line_of_bias(const GemmProblem& problem) {
   return {1, 0};
 }
 
-/// A pitch that TMA accepts and that leaves padding behind every line: so many units of 8 elements more than it needs.
+/// A pitch that TMA accepts, with padding behind every line: padding_units times 8 elements more than the line needs.
 constexpr std::int64_t padded_pitch(std::int64_t line_elems, int padding_units) {
   return (ceil_div(line_elems, std::int64_t{kTmaAlignmentElems}) + padding_units) * kTmaAlignmentElems;
 }

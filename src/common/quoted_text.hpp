@@ -5,17 +5,17 @@
 #include <cstddef>
 #include <string>
 
-// For messages that quote what users typed, or what their files and variables hold.
+// For messages that quote what users typed, or the contents of their files and variables.
 namespace hopper_gemm {
 
-/// Text that neither breaks a line nor commands a terminal: spaces take the place of control characters.
+/// The text with spaces instead of control characters, so that it neither breaks a line nor controls a terminal.
 inline std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
   return text;
 }
 
-/// The first 80 bytes, which is longer than the name of any configuration.
+/// The first 80 bytes. No configuration has a longer name.
 inline std::string excerpt(std::string text) {
   constexpr std::size_t kMostBytes = 80;
   if (text.size() <= kMostBytes) return text;

@@ -6,8 +6,9 @@
 
 namespace hopper_gemm {
 
-/// "128x256x32, warps 64x64, 4 stages, bands of 8": CTA tile and K block, warp tile, threads' tiles where they are the
-/// configuration's choice, stages, and rows of tiles in a band. By this name the ladders' configurations are asked for.
+/// The name by which users ask for a configuration of a ladder, such as "128x256x32, warps 64x64, 4 stages, bands of
+/// 8". It has the CTA tile and the K block, the warp tile, the thread's tile if the configuration chooses one, the
+/// stages, and the rows of tiles of a raster group.
 inline std::string to_string(const TileConfig& config) {
   const auto tile = [](int m, int n) { return std::to_string(m) + "x" + std::to_string(n); };
   std::string text = tile(config.block_m, config.block_n) + "x" + std::to_string(config.block_k) +

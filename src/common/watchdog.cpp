@@ -10,7 +10,7 @@ namespace hopper_gemm {
 
 Status wait_with_watchdog(cudaStream_t stream, double seconds) {
   using Clock = std::chrono::steady_clock;
-  // Sleeping costs tens of microseconds of latency, so spin while the work may be short.
+  // Sleeping costs tens of microseconds of latency, so it spins while the work may be short.
   constexpr auto kSpinTime = std::chrono::milliseconds(20);
   const auto start = Clock::now();
   const auto deadline =

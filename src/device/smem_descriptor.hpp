@@ -60,14 +60,12 @@ HG_HOST_DEVICE constexpr cuda::std::uint32_t swizzle_offset(cuda::std::uint32_t 
 ///
 /// All arguments are bytes, multiples of 16 and below 2^18; base_offset is 0–7. The two offsets mean:
 /// - K-major without a swizzle: the tile consists of core matrices, 8 rows of 16 contiguous bytes. The leading byte
-///   offset
-///   is the distance of neighbours along K, and the stride byte offset that of neighbours along M or N.
+///   offset is the distance of neighbours along K, and the stride byte offset that of neighbours along M or N.
 /// - K-major with a swizzle: the stride byte offset is the distance between groups of 8 rows, which is 8 rows of the
-///   swizzle pattern in a densely packed tile. The hardware ignores the leading byte offset as long as one instruction's K
-///   (32 bytes) stays inside a row of the pattern.
+///   swizzle pattern in a densely packed tile. The hardware ignores the leading byte offset as long as one
+///   instruction's K (32 bytes) stays inside a row of the pattern.
 /// - MN-major with a swizzle: the leading byte offset is the distance along M or N between swizzle atoms, and the
-///   stride
-///   byte offset is the distance along K between groups of 8.
+///   stride byte offset is the distance along K between groups of 8.
 HG_HOST_DEVICE constexpr cuda::std::uint64_t make_smem_desc(cuda::std::uint32_t smem_address_bytes,
                                                             cuda::std::uint32_t leading_byte_offset,
                                                             cuda::std::uint32_t stride_byte_offset,

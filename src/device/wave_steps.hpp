@@ -25,8 +25,8 @@ inline Status find_wave_steps(WaveSteps& words, void** address) {
   return {};
 }
 
-/// A counter for the next launch in the stream, which sets it to 0 first; or null if there are too few K blocks to gain
-/// from the throttle. k_blocks: of each cluster, in full waves.
+/// A counter for the next launch in the stream, or null if there are too few K blocks to gain from the throttle. The
+/// call enqueues the counter's reset to 0. k_blocks: of each cluster, in full waves.
 inline Status begin_wave_steps(WaveSteps& words, std::int64_t k_blocks, cudaStream_t stream,
                                std::uint32_t** steps) {
   *steps = nullptr;

@@ -22,8 +22,7 @@ constexpr std::string_view name_of(Schedule schedule) {
 
 /// The configuration's name, such as "cooperative_128x256_s4_c2x1". The schedule's name comes first, and then
 /// - the tile. "+128" means that there are also narrow tiles of 128 columns. A third extent says how many elements
-///   along K
-///   a stage has if they are not 64: "small_m_16x64x128_s5";
+///   along K a stage has if they are not 64: "small_m_16x64x128_s5";
 /// - "_w1" if there is one consumer warpgroup and the schedule could have two;
 /// - "_t" if the kernel computes the transpose (swap-AB);
 /// - the stages, "_s4";

@@ -14,7 +14,7 @@
 namespace hopper_gemm::best {
 namespace {
 
-/// The estimates are good enough to put the fastest among the first few.
+/// How many configurations are measured: those with the shortest estimated times. The fastest is among the first few.
 constexpr std::size_t kConfigsToMeasure = 24;
 
 bool is_single(const GemmArgs& args) { return args.input_type == DataType::Float32; }
@@ -28,7 +28,7 @@ GemmOptions options_of(const GemmArgs& args, const std::string& config) {
   return options;
 }
 
-/// A plan with what it was made of.
+/// A plan, with the arguments from which it was made.
 struct KeptPlan {
   library::Device device;
   std::string config;
@@ -37,8 +37,8 @@ struct KeptPlan {
   GemmPlan plan;
 };
 
-/// The plan of `args` by `config`, or if that is empty by the library's choice. `*plan` may be gone at the next call of
-/// the same thread.
+/// The plan of `args` in the configuration `config`, or in the library's choice if that is empty. The next call of the
+/// same thread may destroy `*plan`.
 Status find_plan(const GemmArgs& args, const std::string& config, const GemmPlan** plan) {
   thread_local std::optional<KeptPlan> kept;
   library::Device device{};
@@ -80,7 +80,7 @@ Status can_implement(const GemmArgs& args) {
   HG_RETURN_IF_ERROR(check_gemm(args));
   library::CheckedGemm checked;
   const Status refusal = library::CheckedGemm::create(descriptor_of(args), options_of(args, ""), &checked);
-  // A GEMM, as check_gemm has found, but none for the library.
+  // check_gemm() has accepted the GEMM, so the library only does not support it.
   return refusal.ok() ? Status() : unsupported(refusal.message());
 }
 

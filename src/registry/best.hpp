@@ -8,21 +8,21 @@
 #include "common/gemm_args.hpp"
 #include "registry/registry.hpp"
 
-// What the registry calls `best`: the library (gemm.hpp), and for inputs of fp32, which it does not multiply,
-// the last of the simt ladder.
+// The registry's version `best`: the library (gemm.hpp). The library does not multiply fp32 inputs; for them `best` is
+// the last version of the SIMT ladder.
 namespace hopper_gemm::best {
 
-/// Ok if the library takes `args` on some GPU.
+/// Ok if the library supports `args` on some GPU.
 Status can_implement(const GemmArgs& args);
 
-/// Runs a GemmPlan of `args`. The thread keeps its last one, so that a problem that comes again is planned once.
+/// Runs a GemmPlan of `args`. Each thread keeps its last plan, so that a repeated problem is planned once.
 Status launch(const GemmArgs& args, cudaStream_t stream);
 
 /// GemmPlan::config() and GemmPlan::explain().
 Status choose(const GemmArgs& args, KernelChoice* choice);
 
-// The tuning space: the names that GemmPlan takes, of which those with the smallest estimated times are worth
-// measuring.
+// The tuning space: the names that GemmPlan takes. configs() returns those with the shortest estimated times, which are
+// worth measuring.
 std::vector<std::string> configs(const GemmArgs& args);
 bool has_config(const std::string& config);
 Status launch_config(const std::string& config, const GemmArgs& args, cudaStream_t stream);

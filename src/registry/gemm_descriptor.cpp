@@ -8,13 +8,13 @@
 namespace hopper_gemm {
 namespace {
 
-/// As much as the library makes use of.
+/// The address's alignment, up to the largest that the library uses.
 int alignment_bytes(const void* data) {
   constexpr int kMostBits = 4;
   return 1 << std::min(std::countr_zero(std::bit_cast<std::uintptr_t>(data)), kMostBits);
 }
 
-/// Without gaps where the matrix is not read: what is said of it then means nothing.
+/// A matrix's layout. A matrix that is not read gets a layout without gaps, because its fields have no meaning.
 MatrixLayout layout_of(const void* data, std::int64_t leading_dimension, std::int64_t batch_stride,
                        Layout order, bool is_read) {
   MatrixLayout layout;
@@ -26,7 +26,7 @@ MatrixLayout layout_of(const void* data, std::int64_t leading_dimension, std::in
   return layout;
 }
 
-/// What descriptor_of() sets.
+/// The fields that descriptor_of() sets.
 auto fields_of(const GemmDescriptor& gemm) {
   const auto fields_of_layout = [](const MatrixLayout& layout) {
     return std::tuple(layout.order, layout.leading_dimension, layout.batch_stride, layout.alignment_bytes);

@@ -5,10 +5,10 @@
 
 namespace hopper_gemm {
 
-/// The library's name for the problem of `args`: every alignment is that of the operand's address.
+/// The library's descriptor for the problem of `args`. Every alignment is that of the operand's address.
 GemmDescriptor descriptor_of(const GemmArgs& args);
 
-/// Whether two descriptors that descriptor_of() returned are of the same problem.
+/// Whether two descriptors that descriptor_of() has returned describe the same problem.
 bool is_same_problem(const GemmDescriptor& x, const GemmDescriptor& y);
 
 }  // namespace hopper_gemm

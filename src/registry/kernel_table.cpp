@@ -1,4 +1,4 @@
-// What all_kernels() holds.
+// The table behind all_kernels().
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ constexpr KernelTarget kSimt = {.compute_capability = {7, 5},
                                 .input_type = DataType::Float32,
                                 .b_layout = Layout::RowMajor};
 
-// What it is measured at where nothing is said: it takes other types and layouts too.
+// The library's default for measurements. It also takes other types and layouts.
 constexpr KernelTarget kLibrary = {.compute_capability = {8, 0},
                                    .or_newer = true,
                                    .input_type = DataType::BFloat16,
@@ -44,7 +44,7 @@ const TileConfig* find_config(const std::string& name) {
   return found == configs.end() ? nullptr : &*found;
 }
 
-/// The configurations of a version of a ladder, which are few enough to measure all of them.
+/// The configurations of a version of a ladder. There are few, so that all of them are measured.
 template <TileConfigs kConfigs, LaunchTileConfig kLaunch>
 constexpr TuningSpace tuning_space() {
   return {.configs =

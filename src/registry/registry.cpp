@@ -6,7 +6,7 @@
 namespace hopper_gemm {
 namespace {
 
-/// The kernels whose versions meet the predicate: they stand one after the other in the table.
+/// The kernels whose versions meet the predicate. They must follow each other in the table.
 template <typename Predicate>
 std::span<const KernelInfo> ladder_of(Predicate is_of_ladder) {
   const std::span<const KernelInfo> kernels = all_kernels();

@@ -9,7 +9,7 @@
 
 namespace hopper_gemm {
 
-/// The activation's definition, in double.
+/// The activation by its definition, in double.
 HG_HOST_DEVICE inline double reference_activation(Activation activation, double x) {
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   constexpr double kSqrtHalf = 0.70710678118654752440;
@@ -23,18 +23,18 @@ HG_HOST_DEVICE inline double reference_activation(Activation activation, double 
   return x;
 }
 
-/// Whether it is computed without rounding.
+/// Whether kernels compute the activation without rounding.
 HG_HOST_DEVICE constexpr bool is_exact(Activation activation) {
   return activation == Activation::None || activation == Activation::Relu;
 }
 
-/// By how much an error before the activation grows at most: its largest slope.
+/// The activation's largest slope: the most by which it can multiply an error of its argument.
 HG_HOST_DEVICE constexpr double largest_slope(Activation activation) {
   return is_exact(activation) ? 1 : 1.13;
 }
 
-/// How far a result may be off for each unit of the argument: tanh.approx.f32 has a relative error of 2^-11 (PTX ISA,
-/// "tanh"), of which GELU and SiLU take half.
+/// How far a result may be off for each unit of the argument. tanh.approx.f32 has a relative error of 2^-11 (PTX ISA,
+/// "tanh"), and GELU and SiLU take half of that.
 HG_HOST_DEVICE constexpr double approximation_error(Activation activation) {
   return is_exact(activation) ? 0 : 0x1p-12;
 }

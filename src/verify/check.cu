@@ -10,13 +10,13 @@
 
 namespace hopper_gemm::check {
 
-// What the activation is applied to, and what that is multiplied by: 1 where there is no gate.
+// The activation's argument, and the factor of its result, which is 1 without a gate.
 struct Reference {
   double argument;
   double factor;
 };
 
-// Where in `ref` that is. What a gate is for stands kGateColumns behind it.
+// The index of an element's argument in `ref`. The factor of a gate is kGateColumns behind it.
 HG_HOST_DEVICE inline cuda::std::int64_t index_of_argument(cuda::std::int64_t i,
                                                            const CheckOperands& operands) {
   if (!operands.gated) return i;
@@ -29,13 +29,13 @@ HG_HOST_DEVICE inline Reference reference_of(cuda::std::int64_t i, const CheckOp
   return {argument[0], operands.gated ? argument[kGateColumns] : 1};
 }
 
-// Element i, before its rounding.
+// The expected value of element i before rounding.
 HG_HOST_DEVICE inline double expected_of(cuda::std::int64_t i, const CheckOperands& operands) {
   const Reference reference = reference_of(i, operands);
   return reference_activation(operands.activation, reference.argument) * reference.factor;
 }
 
-// Whether element i is what it should be.
+// Whether element i keeps the rule.
 HG_HOST_DEVICE inline bool element_ok(double value, cuda::std::int64_t i, const CheckOperands& operands,
                                       const CheckRule& rule) {
   const Activation activation = operands.activation;
@@ -55,7 +55,7 @@ HG_HOST_DEVICE inline bool element_ok(double value, cuda::std::int64_t i, const 
   return fabs(value - expected) <= unit_roundoff(type) * fabs(expected) + error;
 }
 
-// The element that `ref[i]` is the reference of.
+// Element i of D.
 HG_HOST_DEVICE inline double value_at(const CheckOperands& operands, cuda::std::int64_t i) {
   return load_element(operands.d, operands.type, i / operands.n * operands.ldd + i % operands.n);
 }
@@ -101,7 +101,7 @@ __global__ void count_differences_kernel(const cuda::std::uint16_t* x, const cud
   }
 }
 
-// Non-negative doubles order as their bits do.
+// Non-negative doubles have the order of their bits.
 __device__ void atomic_max(unsigned long long* bits, double value) {
   atomicMax(bits, static_cast<unsigned long long>(__double_as_longlong(value)));
 }
@@ -111,7 +111,7 @@ __global__ void max_abs_error_kernel(const float* values, const double* ref, cud
   double largest = 0;
   for (cuda::std::int64_t i = grid_stride_begin(); i < size; i += grid_stride()) {
     const double error = fabs((values == nullptr ? 0.0 : static_cast<double>(values[i])) - ref[i]);
-    // A NaN would lose every later comparison, and be overwritten.
+    // fmax ignores a NaN, so a NaN counts as infinity.
     largest = fmax(largest, isnan(error) ? CUDART_INF : error);
   }
   atomic_max(bits, largest);
@@ -162,11 +162,11 @@ Status check_device(const CheckOperands& operands, const CheckRule& rule, cudaSt
 
   const auto index = static_cast<std::int64_t>(counts.first_wrong_index);
   const std::int64_t offset = index / operands.n * operands.ldd + index % operands.n;
-  float element = 0;  // room for any type
+  float element = 0;  // has room for any type
   HG_RETURN_IF_CUDA_ERROR(
       cudaMemcpy(&element, static_cast<const char*>(operands.d) + offset * size_of(operands.type),
                  static_cast<std::size_t>(size_of(operands.type)), cudaMemcpyDeviceToHost));
-  // As many references as the element has.
+  // Copies all references that the element needs: from the gate's to its factor's.
   constexpr int kMost = kGateColumns + 1;
   double references[kMost] = {};
   CheckOperands on_host = operands;

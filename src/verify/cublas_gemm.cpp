@@ -29,8 +29,7 @@ Status cublas_status(cublasStatus_t status, std::string_view what) {
 Status Cublas::create(std::unique_ptr<Cublas>* cublas) {
   std::unique_ptr<Cublas> created(new Cublas);
   HG_RETURN_IF_CUBLAS_ERROR(cublasCreate(&created->handle_));
-  // By default cuBLAS may add the parts of a split K in bf16, which is not the operation that the kernels are
-  // held to.
+  // By default cuBLAS may add the partials of a split-K in bf16. Our kernels add them in fp32, so cuBLAS must, too.
   HG_RETURN_IF_CUBLAS_ERROR(cublasSetMathMode(
       created->handle_,
       static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
@@ -48,7 +47,7 @@ Cublas::~Cublas() {
 Status Cublas::use_stream(cudaStream_t stream) {
   if (stream == stream_) return {};
   HG_RETURN_IF_CUBLAS_ERROR(cublasSetStream(handle_, stream));
-  // cublasSetStream goes back to the library's own workspace pool.
+  // Must come after cublasSetStream, which resets the workspace to cuBLAS's own pool.
   HG_RETURN_IF_CUBLAS_ERROR(cublasSetWorkspace(handle_, workspace_.data(), workspace_.size_bytes()));
   stream_ = stream;
   return {};

@@ -10,7 +10,7 @@
 
 namespace hopper_gemm {
 
-/// Element `index` of an array of `type`. Exact: double holds every value of each type.
+/// Element `index` of an array of `type`. The result is exact, because double holds every value of each type.
 HG_HOST_DEVICE inline double load_element(const void* data, DataType type, cuda::std::int64_t index) {
   switch (type) {
     case DataType::BFloat16:
@@ -40,7 +40,7 @@ HG_HOST_DEVICE inline double round_to(DataType type, double value) {
   return 0;
 }
 
-/// The largest relative error of rounding to `type`: half a unit in the last of its significant bits.
+/// The largest relative error of rounding to `type`: half a unit in the last significant bit.
 HG_HOST_DEVICE constexpr double unit_roundoff(DataType type) {
   switch (type) {
     case DataType::BFloat16: return 0x1p-8;

@@ -4,7 +4,7 @@
 
 namespace hopper_gemm {
 
-// A grid that fills any current GPU a few times over, for element-wise loops of any length.
+// For element-wise loops of any length: a grid that fills any current GPU a few times over.
 inline constexpr int kGridStrideBlocks = 1024;
 inline constexpr int kGridStrideThreads = 256;
 

@@ -10,7 +10,7 @@ constexpr int kThreadTile = 4;  // output rows and columns of a thread
 constexpr int kThreads1d = kTile / kThreadTile;
 constexpr int kBlockK = 16;
 
-// A as [M, K] and B as [N, K], whichever way they lie: element (line, k) is at line * line_stride + k * k_stride.
+// A as [M, K], or B as [N, K], in any layout: element (line, k) is at line * line_stride + k * k_stride.
 struct Operand {
   const void* data;
   DataType type;
@@ -33,7 +33,8 @@ HG_HOST_DEVICE inline Operand b_of(const GemmArgs& args) {
   return {args.b, args.input_type, args.ldb, 1};
 }
 
-// alpha · sum + beta · C + bias, where what is multiplied by zero is not looked at.
+// alpha · sum + beta · C + bias. It does not read what is multiplied by zero, so that NaNs there do not reach the
+// result.
 HG_HOST_DEVICE inline double combine(const GemmArgs& args, double sum, cuda::std::int64_t row,
                                      cuda::std::int64_t col) {
   const bool has_product = args.alpha != 0 && args.shape.k != 0;

@@ -6,10 +6,12 @@
 
 namespace hopper_gemm {
 
-/// The reference in fp64: ref[M, N] (row-major, packed, device memory) = alpha · A · B + beta · C + bias of `args`, whose
-/// D is not used: what the activation, which CheckOperands names, is applied to. Products of two inputs are exact in fp64, and their sums carry 53 bits: this is the truth that
-/// results are held against. Batches lie one behind the other. Any extents, types, layouts and leading
-/// dimensions. Enqueued on `stream`.
+/// Enqueues the fp64 reference on `stream`: ref[M, N] = alpha · A · B + beta · C + bias of `args`. ref is row-major,
+/// packed and in device memory; batches follow each other. This is the value before the activation, which CheckOperands
+/// names.
+///
+/// Products of two inputs are exact in fp64, and their sums carry 53 bits, so results are compared with this. args.d is
+/// not used. Takes any extents, types, layouts and leading dimensions.
 Status reference_gemm_device(const GemmArgs& args, double* ref, cudaStream_t stream);
 
 /// The same on the host, for tests: every pointer of `args`, and `ref`, is host memory.

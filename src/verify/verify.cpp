@@ -22,13 +22,13 @@ namespace hopper_gemm {
 namespace {
 
 constexpr int kNumRuns = 2;
-// Rows of D's pitch that are guarded before and behind D: more than the tallest tile reaches beyond it.
+// Rows of D's pitch that are guarded before and behind D. No tile extends past D's edge by more.
 constexpr std::int64_t kGuardRows = 256;
 
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
-constexpr double kLargestNormal = 8;               // of an element of C or the bias, with room
+constexpr double kLargestNormal = 8;               // no element of C or the bias is larger, with a margin
 
-/// Where an operand lies within a buffer of its own.
+/// Where an operand lies in its buffer.
 struct Placement {
   MatrixLines matrix;
   std::int64_t ld;
@@ -42,7 +42,7 @@ Placement place(MatrixLines matrix, int padding_units, const VerifyOptions& opti
   return {matrix, ld, options.offset, matrix.lines * ld + options.offset + kTmaAlignmentElems};
 }
 
-/// All operands of a verification, whose pitches differ; D is guarded on all sides.
+/// The placement of all operands of a verification. Their pitches differ, and D is guarded on all sides.
 struct Placements {
   Placement a;
   Placement b;
@@ -61,7 +61,7 @@ struct Placements {
   }
 };
 
-/// How many elements the activation is applied to.
+/// The number of elements of the activation's input.
 std::int64_t product_elems(const GemmProblem& problem) {
   const auto [lines, elems] = lines_of_c(problem);
   return lines * elems;
@@ -89,7 +89,7 @@ class Verification {
     return {};
   }
 
-  // Fills A, B and C, computes the result in fp64 and sets the rule that results must keep.
+  // Fills the operands, computes the result in fp64, and sets the rule that results must keep.
   Status prepare(DataKind kind) {
     const double density = integer_density(problem_.shape.k);
     const bool uses_product = problem_.alpha != 0;
@@ -164,7 +164,7 @@ class Verification {
     return buffer.data() + operand.offset * size_of(type);
   }
 
-  // used: false for an operand that is multiplied by zero, all of which becomes NaN.
+  // used: false for an operand that is multiplied by zero. All of it becomes NaN.
   Status fill(const DeviceBuffer<std::byte>& buffer, const Placement& operand, DataType type, DataKind kind,
               double density, std::uint64_t number, bool used) const {
     return fill_matrix(first_of(buffer, operand, type), type, operand.matrix.lines,
@@ -172,7 +172,7 @@ class Verification {
                        kStream);
   }
 
-  // Nothing where beta is 0, and where a matrix of no elements has nothing to copy.
+  // Does nothing if beta is 0, or if the matrix has no elements.
   Status copy_c_to_d(const GemmArgs& args) const {
     if (args.beta == 0 || product_elems(problem_) == 0) return {};
     const auto bytes = [&](std::int64_t elems) {
@@ -210,11 +210,13 @@ class Verification {
     return {status.code(), what + ": " + status.message()};
   }
 
-  // The slack of fp32 accumulation: twice the worst error of cuBLAS with fp32 output on these operands. Its own error may be
-  // accidentally small, so it counts as at least a few roundings of the largest result. And it counts as no more than a
-  // rounding per step of K explains, since cuBLAS may be wrong: 13.1 leaves out the end of K at 128x128x11528 on an H100.
-  // The tensor cores add 16 products at a time. Sums of fp32 products are a random walk of K roundings, each of the sum so
-  // far, however they are cut up.
+  // The slack of fp32 accumulation is twice the worst error of cuBLAS with fp32 output on these operands. That error
+  // may be small by accident, so it counts as at least a few roundings of the largest result. cuBLAS may also be wrong:
+  // version 13.1 leaves out the end of K at 128x128x11528 on an H100. So the error counts as no more than one rounding
+  // for each step of K explains.
+  //
+  // Tensor cores add 16 products at a time. Sums of fp32 products are a random walk of K roundings, each of the sum so
+  // far, however K is divided.
   Status find_slack() {
     constexpr double kFp32Rounding = 0x1p-23;
     const int k = problem_.shape.k;

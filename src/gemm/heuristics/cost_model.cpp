@@ -78,8 +78,8 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
 /// - Clusters gain if there is room for nearly none of the next launch: 64x3584x18944 with 28 of at most 30 clusters of
 ///   four went from 39.3 to 38.0 us.
 /// - Clusters also gain if there is room for all of the next launch. This was measured for pairs that share SMs
-///   (1x4608x3584 went from 11.3 to 10.4 us) and for larger clusters. Pairs that do not share SMs gain whenever they are
-///   short.
+///   (1x4608x3584 went from 11.3 to 10.4 us) and for larger clusters. Pairs that do not share SMs gain whenever they
+///   are short.
 /// - Clusters must not take several tiles in an order that knows which clusters share a GPC.
 ///
 /// clusters: of the grid, one for each tile; active: how many run at a time.
