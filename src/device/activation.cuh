@@ -38,8 +38,8 @@ __device__ __forceinline__ float times_tanh_sigmoid(float x, float y) {
 
 /// x · Φ(x) by times_tanh_sigmoid().
 __device__ __forceinline__ float gelu_for_16_bits(float x) {
-  // The polynomial is fitted so that this is x · Φ(x) to 3e-5. For a large x² it would turn round, so x² is limited to
-  // a value that is large enough.
+  // The polynomial is fitted so that this is x · Φ(x) to 3e-5. For a large x² it would decrease again, so x² is limited
+  // to a value that is large enough.
   constexpr float kMostSquared = 20;
   const float squared = fminf(x * x, kMostSquared);
   return times_tanh_sigmoid(x, x * (0.797511826F + squared * (0.0369974000F + squared * -0.000350042135F)));

@@ -27,7 +27,7 @@ struct TensorMapSpec {
   std::span<const std::int64_t> extents_elems;  ///< 1 to 5 of them, each 1 to 2^32
   std::span<const std::int64_t> strides_bytes;  ///< of dimensions 1 and up: multiples of 16, below 2^40
   std::span<const int> box_elems;   ///< one per dimension, each 1 to 256; innermost a multiple of 16 bytes
-  Swizzle swizzle = Swizzle::None;  ///< the box's innermost bytes must not exceed the span
+  Swizzle swizzle = Swizzle::None;  ///< the box's contiguous bytes must not exceed its width
   L2Promotion l2_promotion = L2Promotion::None;
   OobFill oob_fill = OobFill::Zeros;
 };

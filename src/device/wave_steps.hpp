@@ -14,8 +14,8 @@
 
 namespace hopper_gemm {
 
-/// The counters of the wave throttle: a __device__ array of a kernel's file. Launches take them in turn when they are
-/// enqueued or captured. If two launches that run at the same time get the same counter, neither is throttled.
+/// The counters of the wave throttle: a __device__ array of a kernel's file. Launches take one after the other when
+/// they are enqueued or captured. If two launches that run at the same time get the same counter, neither is throttled.
 using WaveSteps = std::uint32_t[64];
 
 /// The address of the counters on the current GPU. The first call loads their file's code there, which is not possible

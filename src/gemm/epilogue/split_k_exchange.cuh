@@ -20,7 +20,7 @@ namespace hopper_gemm::library {
 inline constexpr int kSumsPieceBytes =
     4 * 16 * 64;  ///< the most that a warp sends at a time: a subtile of 16 rows and 64 columns
 
-/// The CTA that adds up a subtile. Subtiles are dealt to the CTAs in turn.
+/// The CTA that adds up a subtile. Subtiles are dealt to the CTAs round-robin.
 __device__ __forceinline__ int owner_of(int piece, int split) { return piece % split; }
 
 /// The place of a lane's first four sums of a subtile of kColumns columns in its owner's shared memory. source: the CTA

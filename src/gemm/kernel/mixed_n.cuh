@@ -165,8 +165,8 @@ __device__ __forceinline__ void load_bias(BiasQueue& queue, const MixedNTiles<Co
 }
 
 /// Multiplies kColumns columns of a warp's 16 rows by alpha and stores them by TMA. fragment: their accumulators.
-/// staging: one of kBuffers, which the warp uses in turn. corner: where the columns begin in D. Threads: the whole
-/// warp.
+/// staging: one of kBuffers, which the warp uses one after the other. corner: where the columns begin in D. Threads:
+/// the whole warp.
 template <typename T, int kColumns, int kBuffers>
 __device__ __forceinline__ void store_scaled_piece(const float* fragment, float alpha, ptx::SmemAddr staging,
                                                    const TensorMap* tensor_map_d, FragmentCorner corner,

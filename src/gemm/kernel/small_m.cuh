@@ -56,7 +56,7 @@ struct Config {
   static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
   static constexpr int kStageBlocks = kKernel.block_k / kBlockK;
   static_assert(kKernel.block_k % kBlockK == 0);
-  // The K blocks of a stage go to two accumulation chains in turn. A chain of half as many terms is rounded half as
+  // The K blocks of a stage alternate between two accumulation chains. A chain of half as many terms is rounded half as
   // often.
   static constexpr int kNumChains = kStageBlocks > 1 ? 2 : 1;
   static constexpr int kNumStages = kKernel.stages;
@@ -189,9 +189,9 @@ __device__ __forceinline__ void transpose(float (&sums)[Config::kPiece / 2], flo
 }
 
 /// Adds up the partials of a cluster's CTAs, each over its part of K, and stores the sums. The subtiles of 16x16 are
-/// dealt to the CTAs in turn. Each CTA adds in the order of K, so that the sum does not depend on which partial came
-/// first. A CTA may exit when its own partials have come, because nobody sends anything else. accum: of wgmma, so with
-/// swap-AB of the transpose. Threads: all consumers of all CTAs.
+/// dealt to the CTAs round-robin. Each CTA adds in the order of K, so that the sum does not depend on which partial
+/// came first. A CTA may exit when its own partials have come, because nobody sends anything else. accum: of wgmma, so
+/// with swap-AB of the transpose. Threads: all consumers of all CTAs.
 template <typename Config, typename T, EpilogueKind kEpilogueKind>
 __device__ __forceinline__ void add_and_store(const float (&accum)[Config::kNumBlocks][Config::kWgmmaN / 2],
                                               SharedStorage<Config>& smem, const Params& params,
