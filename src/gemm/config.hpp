@@ -74,8 +74,7 @@ enum class EpilogueKind {
   General     ///< everything that KernelConfig::epilogues says
 };
 
-/// Staging buffers of each consumer warp, of 2 KiB each. The cooperative kernel with a mixed tile N has none: it stages
-/// D in its stages.
+/// Staging buffers of each consumer warp in the cooperative kernel of one tile N, of 2 KiB each.
 inline constexpr int kStoreBuffers = 2;
 inline constexpr int kStoreBufferBytes = 16 * 128;
 

@@ -52,8 +52,8 @@ Status can_implement(const Problem& problem, const Device& device) {
                                    fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
     if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
   }
-  // Kernels count tiles in 32 bits. 64x64 is the smallest tile of all kernels except those for small M, which check
-  // this themselves.
+  // Kernels count tiles in 32 bits. 64x64 is the smallest tile of all kernels except those for small M, for which
+  // can_compute() checks this.
   if (static_cast<double>(num_tiles(args.shape, 64, 64)) * args.batch_count * kMaxSplitK >
       std::numeric_limits<std::int32_t>::max()) {
     return unsupported("wgmma: D has more tiles than a launch takes CTAs");
