@@ -709,7 +709,8 @@ TEST_F(CliTest, ProfileIsOfOneLaunchAndMeasuresNothing) {
   expect_refused({"3", "0", "--profile"}, {"2 versions", example});
   expect_refused({"3", "--profile", "--size", "64", "--size", "128"}, {"2 shapes", example});
   expect_refused({"3", "--profile", "--mode", "both"}, {"2 modes", example});
-  expect_refused({"cutlass", "--profile"}, {"a launch of cutlass, which is several kernels", example});
+  expect_refused({"cutlass", "--profile"},
+                 {"a launch of cutlass, because cutlass is several kernels", example});
   for (const char* option : {"--csv", "--json", "--html", "--rounds"}) {
     expect_refused({"3", "--profile", option, "3"}, {option, "together with --profile", "leave --"});
   }
@@ -937,13 +938,13 @@ TEST_F(TuneTest, ConfigurationToProfileThatDoesNotRunHereIsAnError) {
   EXPECT_THAT(platform_.marked_, ElementsAre("2|" + text_of(0) + "|burst"));
   platform_.faults_.refused_variant = text_of(0);
   EXPECT_EQ(run({"2", "--profile", "--size", "1024", "--config", path.c_str()}), kExitCannotRun);
-  EXPECT_THAT(err_.str(), HasSubstr("no launch of version 2 could be marked at 1024x1024x1024: "));
+  EXPECT_THAT(err_.str(), HasSubstr("matmul could mark no launch of version 2 at 1024x1024x1024: "));
   EXPECT_THAT(err_.str(), HasSubstr("too little shared memory"));
 }
 
 TEST_F(TuneTest, TakesTunableVersionsOnly) {
-  expect_refused({"tune", "1"}, {"tune was given version 1", "of which it can choose no configuration",
-                                 "those with several are 2, 3"});
+  expect_refused({"tune", "1"},
+                 {"tune was given version 1", "which it cannot tune", "has several configurations: 2, 3"});
   expect_refused({"tune", "1-3"}, {"tune was given version 1"});
   expect_refused({"tune", "0", "2"}, {"tune was given version 0"});
   expect_refused({"tune", "ceiling"}, {"tune was given version ceiling"});
@@ -1089,7 +1090,7 @@ TEST_F(TuneTest, ConfigThatIsAPipeIsRefused) {
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(run({"2", "--config", pipe.c_str()}), kExitCannotRun);
-  EXPECT_THAT(err_.str(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(err_.str(), HasSubstr("it is not a regular file"));
 }
 
 TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
@@ -1097,12 +1098,12 @@ TEST_F(TuneTest, ConfigThatIsNotCompiledIsRefused) {
   std::string path = tuned_file({tuned});
   expect_config_refused({"2", "--size", "1024", "--config", path.c_str()},
                         {"asks for " + to_string(small_tile(9)) + " of kernel 2 (second)",
-                         "is not compiled for that", "`./matmul tune 2`"});
+                         "is not compiled for it", "`./matmul tune 2`"});
   tuned.version = "1";
   tuned.config = text_of(0);
   path = tuned_file({tuned});
   expect_config_refused({"1", "--size", "1024", "--config", path.c_str()},
-                        {"of kernel 1 (first)", "is not compiled for that"});
+                        {"of kernel 1 (first)", "is not compiled for it"});
 }
 
 TEST_F(TuneTest, ConfigOfNoUseIsRefused) {
@@ -1430,22 +1431,22 @@ TEST_F(AgainstTest, NeedsALibraryOfThisInterface) {
 TEST_F(AgainstTest, NeedsARaceOfBest) {
   const char* const path = path_.c_str();
   expect_refused({"1", "--against", path},
-                 {"--against races another build", "with version best, which was not given",
+                 {"--against races another build", "with version best, but you did not ask for that",
                   "`./matmul best --against FILE`"});
   expect_refused({"best", "--against", path, "--against", path},
-                 {"--against was given 2 times but takes one value; type it once"});
-  expect_refused({"best", "--against"}, {"--against got nothing where it needs FILE"});
+                 {"--against was given 2 times, but it takes one value; type it once"});
+  expect_refused({"best", "--against"}, {"--against got nothing, but it needs FILE"});
   expect_refused({"best", "--type", "fp32", "--against", path},
                  {"--against was given together with --type fp32", "bf16 and fp16"});
   expect_refused({"best", "--size", "64", "--profile", "--against", path},
                  {"--against was given together with --profile"});
   expect_refused({"best", "--device", "emulator", "--against", path},
-                 {"--against was given, but this is to run on the emulator", "leave --against out"});
+                 {"--against was given, but this runs on the emulator", "leave --against out"});
   expect_refused({"explain", "--against", path}, {"--against was given together with explain"});
   platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA; type `./matmul list`");
   platform_.emulated_kernels_ = kWithBest;
   expect_refused({"best", "--against", path},
-                 {"--against was given, but this is to run on the emulator", "no NVIDIA GPU is visible"});
+                 {"--against was given, but this runs on the emulator", "no NVIDIA GPU is visible"});
 }
 
 TEST_F(TuneTest, MeasuresThisBuildAlone) {

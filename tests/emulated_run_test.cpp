@@ -155,7 +155,7 @@ TEST_F(EmulatedRunTest, WithoutAGpuItRunsOnTheEmulatorAndSaysWhy) {
   EXPECT_EQ(run({"all", "--shape", "8x8x8", "--seeds", "1"}), kExitOk);
   EXPECT_THAT(err_.str(),
               StartsWith("matmul: no NVIDIA GPU is visible to CUDA, so the same kernels run on the "
-                         "emulator: that verifies them, and gives no speeds\n"));
+                         "emulator, which verifies them and gives no speeds\n"));
   EXPECT_EQ(launches.size(), 3U);
   EXPECT_THAT(out_.str(), HasSubstr("an emulated sm_90 GPU"));
 }
@@ -251,7 +251,7 @@ TEST_F(EmulatedRunTest, VersionThatTheEmulatorLacks) {
   } platform;
   const char* const arguments[] = {"matmul", "3"};
   EXPECT_EQ(run_matmul(2, arguments, platform, out_, err_), kExitCannotRun);
-  EXPECT_THAT(err_.str(), HasSubstr("version 3 is not among those that are compiled for the emulator"));
+  EXPECT_THAT(err_.str(), HasSubstr("version 3 is not compiled for the emulator"));
 }
 
 // Runs.

@@ -109,7 +109,7 @@ TEST_F(OutputFiles, AreWrittenBehindLinks) {
 
 TEST_F(OutputFiles, LinksToNothingAreRefused) {
   fs::create_symlink("nothing.csv", folder_ / "link.csv");
-  EXPECT_THAT(refused(folder_ / "link.csv").message(), HasSubstr("link to nothing"));
+  EXPECT_THAT(refused(folder_ / "link.csv").message(), HasSubstr("link to a file that does not exist"));
   EXPECT_EQ(files_in_folder(), 1U);
 }
 

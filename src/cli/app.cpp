@@ -32,21 +32,20 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr std::string_view kBaselineIdea = "the better of cublasGemmEx and the fastest cublasLt candidate";
+constexpr std::string_view kBaselineIdea = "the faster of cublasGemmEx and the best cublasLt candidate";
 constexpr std::string_view kBaselineFp32Idea =
-    "the better of cublasSgemm and the fastest cublasLt candidate, no TF32";
-constexpr std::string_view kCeilingIdea =
-    "wgmma from shared memory without any loads: the speed of light of the day";
+    "the faster of cublasSgemm and the best cublasLt candidate, without TF32";
+constexpr std::string_view kCeilingIdea = "issues only wgmma and never loads: the limit of the tensor cores";
 constexpr std::string_view kCutlassIdea = "the best of a handful of CUTLASS 2.x configurations for sm_80";
 
-/// The wgmma ceiling runs on this alone.
+/// The wgmma ceiling runs only on this compute capability.
 constexpr ComputeCapability kHopper = {9, 0};
-/// What the fills, the reference and the checks are compiled for.
+/// The GPUs for which the fills, the reference and the checks are compiled.
 constexpr KernelTarget kProgram = {.compute_capability = {7, 5},
                                    .or_newer = true,
                                    .input_type = DataType::Float32,
                                    .b_layout = Layout::RowMajor};
-/// As the ampere ladder, which CUTLASS is measured for.
+/// The same target as the ampere ladder's, beside which CUTLASS is measured.
 constexpr KernelTarget kCutlass = {.compute_capability = {8, 0},
                                    .or_newer = true,
                                    .input_type = DataType::BFloat16,
@@ -75,15 +74,15 @@ bool is_asked_for(const Options& options, std::string_view gpu_version) {
   return std::find(versions.begin(), versions.end(), gpu_version) != versions.end();
 }
 
-/// Ok unless CUTLASS was asked for and is not there.
+/// Ok unless the user asked for CUTLASS and the program was built without it.
 Status check_built_with_cutlass(const Options& options, Platform& platform) {
   if (!is_asked_for(options, kCutlassVersion) || platform.has_cutlass()) return {};
   return unsupported(
-      "cutlass was asked for, but this program was built without it; type `./dev cutlass`, which fetches it, "
-      "and build again, or give CMake -DHG_CUTLASS_ROOT= with the folder of a CUTLASS that is there");
+      "you asked for cutlass, but this program was built without it; type `./dev cutlass` to fetch it and "
+      "build again, or build with -DHG_CUTLASS_ROOT= and the folder of your own CUTLASS");
 }
 
-/// Ok if this GPU runs any of what was asked for, or why not.
+/// Ok if this GPU can run at least one of the versions that the user asked for; otherwise the reason.
 Status check_gpu(const Options& options, const DeviceInfo& device) {
   if (!runs_on(kProgram, device.compute_capability)) {
     return unsupported(fmt::format("this program needs an {} GPU, but {} is {}; run it on a newer one",
@@ -95,7 +94,7 @@ Status check_gpu(const Options& options, const DeviceInfo& device) {
   });
   if (!can_show_ceiling && is_asked_for(options, kCeilingVersion)) {
     return unsupported(
-        fmt::format("the ceiling needs an {} GPU (H100, H200, GH200) and bf16, but {} is {}, and the type "
+        fmt::format("the ceiling needs an {} GPU (H100, H200, GH200) and bf16, but {} is {} and the type is "
                     "{}; leave ceiling out",
                     sm_text(kHopper), device.name, sm_text(device.compute_capability),
                     to_string(groups.front().problem.input_type)));
@@ -120,11 +119,11 @@ Status check_gpu(const Options& options, const DeviceInfo& device) {
   return first;
 }
 
-/// Ok, or why no kernel that was asked for can run on this machine's GPU.
+/// Ok if this machine's GPU can run a kernel that the user asked for; otherwise the reason.
 Status find_gpu(const Options& options, Platform& platform, DeviceInfo* device) {
   HG_RETURN_IF_ERROR(platform.query_device(device));
   HG_RETURN_IF_ERROR(check_gpu(options, *device));
-  // What is for one architecture alone is the Hopper ladder.
+  // Only the Hopper ladder is compiled for one architecture, and its kernels need tensor maps.
   const bool needs_tensor_maps =
       std::any_of(options.kernels.begin(), options.kernels.end(), [&](const KernelInfo* kernel) {
         return !kernel->target.or_newer && runs_on(kernel->target, device->compute_capability);
@@ -132,21 +131,21 @@ Status find_gpu(const Options& options, Platform& platform, DeviceInfo* device) 
   return needs_tensor_maps ? platform.check_tensor_map_support() : Status();
 }
 
-/// Says at which shape a session failed.
+/// Adds the shape at which a session failed.
 Status at_shape(const GemmShape& shape, const Status& status) {
   if (status.ok()) return status;
   const bool out_of_memory = status.code() == StatusCode::OutOfMemory;
-  return {status.code(), fmt::format("{}: {}{}", to_string(shape), status.message(),
-                                     out_of_memory ? "; end other programs that hold GPU memory, or type a "
-                                                     "smaller --shape"
-                                                   : "")};
+  return {status.code(),
+          fmt::format(
+              "{}: {}{}", to_string(shape), status.message(),
+              out_of_memory ? "; end other programs that hold GPU memory, or type a smaller --shape" : "")};
 }
 
 Status flush(std::ostream& out) {
   if (out.flush()) return {};
   return {StatusCode::InvalidArgument,
-          "the standard output is full or closed, so that not everything was written to it; send it to a "
-          "terminal, or to a file on a disk with room"};
+          "the standard output is full or closed, so part of the output is lost; send it to a terminal, or "
+          "to a file on a disk with room"};
 }
 
 std::string typed_command(int argc, const char* const* argv) {
@@ -155,7 +154,7 @@ std::string typed_command(int argc, const char* const* argv) {
   return command;
 }
 
-/// One execution of the benchmark: checks everything, then measures shape by shape.
+/// One run of the benchmark: it checks everything, then measures shape by shape.
 class Run {
  public:
   Run(const Options& options, Platform& platform, DeviceInfo device, std::string command, std::ostream& out,
@@ -166,7 +165,7 @@ class Run {
     groups_ = group_kernels(options_);
   }
 
-  /// Everything that can be said before the GPU works, so that nobody waits for an error.
+  /// Checks everything that needs no work of the GPU, so that nobody waits for an error.
   Status check() {
     HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_));
     HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_));
@@ -177,7 +176,7 @@ class Run {
     if (!options_.emulator_options.empty()) {
       const std::string& option = options_.emulator_options.front();
       return invalid_argument(
-          fmt::format("{} was given, but this is to run on the GPU, and {} is the emulator's; type "
+          fmt::format("{} was given, but this runs on the GPU and only the emulator takes {}; type "
                       "--device emulator, or leave {} out",
                       option, option, option));
     }
@@ -209,8 +208,8 @@ class Run {
           return {};  // nobody would see more results
         }
         HG_RETURN_IF_ERROR(measure_shape(group, shape));
-        // A run that is cut off loses no more than its last shape. What fails here fails at the end, too, and
-        // is reported there. A pipe gets everything at the end.
+        // The files are written after each shape, so that an interrupted run loses only its last shape. A failure
+        // here repeats at the end, where it is reported. A pipe gets everything at the end.
         if (!csv_.is_stream()) static_cast<void>(write_csv());
         if (!json_.is_stream()) static_cast<void>(write_json());
         if (!html_.is_stream()) static_cast<void>(write_html());
@@ -220,7 +219,7 @@ class Run {
     return {};
   }
 
-  /// Marks one launch for a profiler, instead of measuring.
+  /// Marks one launch for a profiler instead of measuring.
   Status profile() {
     describe_run();
     progress_.clear();
@@ -229,7 +228,7 @@ class Run {
     return measure_shape(group, group.shapes.front());
   }
 
-  /// These write what was measured, be it only a part of what was asked for.
+  /// These write what was measured, even if it is only a part of what the user asked for.
   Status write_csv() const {
     if (csv_.is_none() || rows_.empty()) return {};
     return csv_.write(csv_report(info_, rows_));
@@ -243,7 +242,7 @@ class Run {
     return html_.write(html_report(info_, rows_));
   }
 
-  /// Some kernel was wrong, hung or crashed.
+  /// Whether a kernel was wrong, hung or crashed.
   bool any_kernel_failed() const {
     return kernel_crashed_ || std::any_of(rows_.begin(), rows_.end(),
                                           [](const ResultRow& row) { return row.verdict == Verdict::Wrong; });
@@ -260,7 +259,7 @@ class Run {
     return kernel_refusal(kernel, problem);
   }
 
-  /// Beside the ampere ladder, whose mark it is, and where it was asked for.
+  /// CUTLASS runs beside the ampere ladder, which is compared with it, and where the user asked for it.
   bool shows_cutlass(const KernelGroup& group) const {
     if (!platform_.has_cutlass() || !suits_cutlass(group.problem, info_.device)) return false;
     return is_asked_for(options_, kCutlassVersion) ||
@@ -268,14 +267,14 @@ class Run {
                        [](const KernelInfo* kernel) { return kernel->version.starts_with(kAmperePrefix); });
   }
 
-  /// Beside version best.
+  /// The other build runs beside version best.
   bool shows_against(const KernelGroup& group) const {
     return against_ != nullptr &&
            std::any_of(group.kernels.begin(), group.kernels.end(),
                        [](const KernelInfo* kernel) { return kernel->version == kLibraryVersion; });
   }
 
-  /// Ok, or why the other build of the library does not run this; then *config is its choice.
+  /// Sets *config to the choice of the other build. If that build cannot run the problem, returns the reason.
   Status choose_against(const GemmProblem& problem, std::string* config) const {
     return against_->choose(placeholder_args(problem), config);
   }
@@ -287,8 +286,8 @@ class Run {
   static Status check_different(std::string_view argument, const OutputFile& file,
                                 std::string_view other_argument, const OutputFile& other_file) {
     if (!is_same_file(file, other_file)) return {};
-    return invalid_argument(fmt::format("{} and {} both name '{}'; type two different files", argument,
-                                        other_argument, file.path()));
+    return invalid_argument(fmt::format("{} and {} both name '{}'; type the names of two different files",
+                                        argument, other_argument, file.path()));
   }
 
   void open_nvml() {
@@ -346,15 +345,15 @@ class Run {
                                 }});
   }
 
-  /// The configuration that the kernel chooses here; nothing of one that says nothing of it. Why it can choose none its
-  /// launch says.
+  /// The configuration that the kernel chooses here. Empty if the kernel does not say, or if it cannot choose one; its
+  /// launch then says why.
   static std::string choice_of(const KernelInfo& kernel, const GemmProblem& problem) {
     KernelChoice choice;
     if (kernel.choose == nullptr || !kernel.choose(placeholder_args(problem), &choice).ok()) return "";
     return choice.config;
   }
 
-  /// Those that were asked for; none: the kernel chooses.
+  /// The configurations that the user asked for. Empty: the kernel chooses.
   std::vector<std::string> configs_of(const KernelInfo& kernel, const GemmProblem& problem) const {
     if (options_.tune) return kernel.tuning->configs(placeholder_args(problem));
     std::vector<std::string> configs;
@@ -368,18 +367,18 @@ class Run {
     return configs;
   }
 
-  /// Reads --config. Each configuration must be one that its kernel has, and one at least must be of use.
+  /// Reads --config. Each configuration must be one that its kernel has, and this run must use at least one.
   Status read_configs() {
     const std::string& path = options_.config_path;
     if (path.empty()) return {};
-    // A pipe that nobody writes to would keep this waiting.
+    // Reading a pipe that nobody writes to would wait forever.
     std::error_code error;
     const bool is_file = std::filesystem::is_regular_file(path, error);
     std::ifstream file(is_file ? path : "");
     std::string text;
     std::getline(file, text, '\0');
     if (!file.is_open() || file.bad()) {
-      const std::string reason = error ? error.message() : is_file ? "" : "it is no regular file";
+      const std::string reason = error ? error.message() : is_file ? "" : "it is not a regular file";
       return invalid_argument(
           fmt::format("--config cannot read '{}'{}{}; type the name of a file that `./matmul tune` wrote by "
                       "--json",
@@ -398,32 +397,32 @@ class Run {
       }
     }
     if (used) return {};
-    return invalid_argument(fmt::format(
-        "'{}' holds no configuration for any version, type and shape that this is to run; type `./matmul "
-        "tune` with the same --shape first, or leave --config out",
-        path));
+    return invalid_argument(
+        fmt::format("'{}' holds no configuration for any version, type and shape of this run; type `./matmul "
+                    "tune` with the same --shape first, or leave --config out",
+                    path));
   }
 
   static Status check_config(const std::string& path, const KernelInfo& kernel, const std::string& config) {
     if (kernel.tuning != nullptr && kernel.tuning->has_config(config)) return {};
     return invalid_argument(fmt::format(
-        "'{}' asks for {} of kernel {} ({}), which is not compiled for that; type `./matmul tune {}` to see "
-        "what there is",
+        "'{}' asks for {} of kernel {} ({}), which is not compiled for it; type `./matmul tune {}` to see "
+        "the configurations that are",
         path, excerpt(config), kernel.version, kernel.name, kernel.version));
   }
 
   Status measure_shape(const KernelGroup& of_all_shapes, const GemmShape& shape) {
     const KernelGroup group = {at(of_all_shapes.problem, shape), of_all_shapes.kernels, {shape}};
     progress_.step(
-        fmt::format("{}: filling the operands, choosing among cublasLt's candidates", to_string(shape)));
+        fmt::format("{}: filling the operands and choosing among cublasLt's candidates", to_string(shape)));
     std::unique_ptr<Session> session;
     Status status = at_shape(shape, platform_.open_session(request(group), &session));
     const bool opened = status.ok();
     if (opened) status = use_session(group, *session);
     const bool hangs = status.code() == StatusCode::Timeout;
-    // A CUDA error while a session is opened is the machine's, not a kernel's.
+    // A CUDA error while a session is opened comes from the machine and not from a kernel.
     kernel_crashed_ = hangs || (opened && status.code() == StatusCode::CudaError);
-    // Destroying it would wait for the kernel, see run_matmul.
+    // The destructor would wait for the kernel that hangs, see run_matmul.
     if (hangs) static_cast<void>(session.release());
     return status;
   }
@@ -453,7 +452,7 @@ class Run {
     const std::string_view version =
         group.kernels.empty() ? options_.gpu_versions.front() : group.kernels.front()->version;
     const auto is_of_version = [&](std::size_t i) { return session.contestants()[i].version == version; };
-    // The last: of cuBLAS the fastest candidate of cublasLt, if there is one.
+    // The last contestant of the version. For cuBLAS that is the best candidate of cublasLt, if there is one.
     const auto marked = std::find_if(sound.rbegin(), sound.rend(), is_of_version);
     if (marked == sound.rend()) {
       std::vector<ResultRow> rows = empty_rows(group, options_.modes.front());
@@ -466,7 +465,7 @@ class Run {
       print(rows);
       rows_ = std::move(rows);
       if (any_kernel_failed()) return {};
-      return unsupported(fmt::format("no launch of version {} could be marked at {}: {}", version,
+      return unsupported(fmt::format("matmul could mark no launch of version {} at {}: {}", version,
                                      to_string(group.problem.shape), rows_.front().note));
     }
     const SessionContestant& contestant = session.contestants()[*marked];
@@ -504,7 +503,7 @@ class Run {
     return {};
   }
 
-  /// The rows of one shape and mode; `note` holds why a version cannot run, empty where it can.
+  /// The rows of one shape and mode. `note` holds the reason why a version cannot run; it is empty if it can.
   std::vector<ResultRow> empty_rows(const KernelGroup& group, Mode mode) const {
     std::vector<ResultRow> rows;
     const auto add = [&](std::string_view version, std::string_view name, std::string_view idea,
@@ -529,9 +528,9 @@ class Run {
       rows.push_back(std::move(row));
     };
     const bool single = group.problem.input_type == DataType::Float32;
-    // A contestant, if there is one, writes over the reason.
+    // If there is a contestant, its result replaces this reason.
     const Status no_baseline =
-        is_product_alone(group.problem) ? Status() : unsupported("cublasLt fuses no such operation");
+        is_product_alone(group.problem) ? Status() : unsupported("cublasLt does not fuse this operation");
     add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, no_baseline);
     for (const KernelInfo* kernel : group.kernels) {
       const Status refusal = refusal_of(*kernel, group.problem);
@@ -553,7 +552,7 @@ class Run {
     return rows;
   }
 
-  /// Puts the fastest first, and notes it for the file if this is the mode that chooses.
+  /// Puts the fastest first. In the mode that chooses, also keeps it for the file.
   void rank(const KernelGroup& group, std::span<ResultRow> rows) {
     std::stable_sort(rows.begin(), rows.end(), [](const ResultRow& x, const ResultRow& y) {
       return x.tflops().value_or(0) > y.tflops().value_or(0);
@@ -570,8 +569,8 @@ class Run {
     }
   }
 
-  /// Gives a row the result of its version's contestant: of its fastest one, where it has several. Those that
-  /// are wrong are mentioned all the same.
+  /// Gives a row the result of its version's contestant, or of the fastest one if it has several. The row also names
+  /// the contestants that are wrong.
   static void fill_in(std::span<const SessionContestant> contestants,
                       const std::vector<ContestantVerdict>& verdicts,
                       const std::vector<std::optional<Measurement>>& measurements, ResultRow* row) {
@@ -634,7 +633,7 @@ int run_on_gpu(const Options& options, Platform& platform, const DeviceInfo& dev
                std::ostream& out, Progress& progress) {
   Run run(options, platform, device, std::move(command), out, progress);
   if (const Status checked = run.check(); !checked.ok()) return report(checked, progress);
-  // One after the other: what was measured is written even if measuring ended early.
+  // All of these run, so that what was measured is written even if measuring ended early.
   const std::array outcomes = {options.profile ? run.profile() : run.measure(), run.write_csv(),
                                run.write_json(), run.write_html(), flush(out)};
   int exit_status = kExitOk;
@@ -644,7 +643,7 @@ int run_on_gpu(const Options& options, Platform& platform, const DeviceInfo& dev
   return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
 }
 
-/// `reason`: why, if it was not asked for.
+/// `reason`: why this runs on the emulator although the user did not ask for it. Empty if the user did.
 int run_on_emulator(const Options& options, Platform& platform, const std::string& reason, std::ostream& out,
                     Progress& progress) {
   EmulatedRun run(options, reason, out, progress);
@@ -653,7 +652,7 @@ int run_on_emulator(const Options& options, Platform& platform, const std::strin
   }
   if (!reason.empty()) {
     progress.note(fmt::format(
-        "matmul: {}, so the same kernels run on the emulator: that verifies them, and gives no speeds",
+        "matmul: {}, so the same kernels run on the emulator, which verifies them and gives no speeds",
         one_line(reason)));
   }
   const std::array outcomes = {run.verify(), flush(out)};
@@ -689,7 +688,7 @@ int run_checked(int argc, const char* const* argv, Platform& platform, std::ostr
   if (const Status built = check_built_with_cutlass(options, platform); !built.ok()) return fail(built);
   if (const Status known = check_environment(options.kernels); !known.ok()) return fail(known);
   DeviceInfo device;
-  std::string reason;  // for the emulator, if it was not asked for
+  std::string reason;  // why the emulator runs, if the user did not ask for it
   if (options.device != Options::Device::Emulator) {
     const Status found = find_gpu(options, platform, &device);
     if (!found.ok() && options.device == Options::Device::Gpu) return fail(found);

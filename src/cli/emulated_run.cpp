@@ -34,19 +34,19 @@ namespace {
 
 constexpr int kDefaultSeeds = 10;
 
-// Partial tiles on every side, K tails, numbers of tiles that are no multiple of a cluster, and more tiles
+// They have residue tiles on every side, tails of K, numbers of tiles that are no multiple of a cluster, and more tiles
 // than CTAs.
 constexpr GemmShape kDefaultShapes[] = {{256, 256, 256}, {200, 264, 72}, {129, 257, 136}, {520, 776, 328}};
 
-// The same for kernels that multiply one element at a time, each of which costs as much as an instruction of a tensor
-// core.
+// The same for kernels that multiply one element at a time. Such a multiplication costs the emulator as much as an
+// instruction of a tensor core.
 constexpr GemmShape kDefaultFp32Shapes[] = {{128, 128, 64}, {67, 129, 40}, {129, 70, 33}};
 
-// Persistent kernels size their grids by it: few, so that each CTA has several tiles.
+// Persistent kernels launch a CTA for each SM. There are only a few, so that each CTA computes several tiles.
 constexpr int kSms[] = {2, 4, 6};
 
-// Multiply-adds of a launch, in whole tiles: some ten seconds. It bounds the memory too, at less than 1 GB,
-// since no K is below 64 then.
+// The most multiply-adds of a launch, in whole tiles. They take some ten seconds. The limit also bounds the memory to less
+// than 1 GB, because a whole tile has a K of at least 64.
 struct SizeLimit {
   double multiply_adds;
   int largest_square;
@@ -54,13 +54,13 @@ struct SizeLimit {
 constexpr SizeLimit kTensorCoreLimit = {0x1p31, 1280};
 constexpr SizeLimit kFp32Limit = {0x1p25, 256};
 
-// In front of D: more rows than the tallest tile has. Behind it memory ends, and the emulator reports who
+// Guarded rows in front of D, more than the tallest tile has. The allocation ends behind D, and the emulator reports who
 // writes there.
 constexpr std::int64_t kGuardRows = 256;
 
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
 
-// References that are kept, so that not every version computes those of the same seeds again.
+// The size of the references that are kept, so that not every version computes those of the same seeds again.
 constexpr std::size_t kMostCachedBytes = std::size_t{256} << 20;
 
 double multiply_adds(const GemmShape& shape) {
@@ -75,12 +75,12 @@ Status check_size(const GemmShape& shape, DataType type) {
   if (multiply_adds(shape) <= limit.multiply_adds) return {};
   return unsupported(fmt::format(
       "the emulator would take too long for {} in {}, which is {:.1e} multiply-adds in whole tiles "
-      "of 128x256x64 where it takes shapes of up to {:.1e}; type --size {} or less, or a "
+      "of 128x256x64, and it takes shapes of up to {:.1e}; type --size {} or less, or a "
       "--shape as small",
       to_string(shape), to_string(type), multiply_adds(shape), limit.multiply_adds, limit.largest_square));
 }
 
-// Up to the last element: the last line has no padding, so that whoever leaves it leaves the allocation.
+// The elements up to the last one. The last line has no padding, so that an access beyond it leaves the allocation.
 std::int64_t matrix_elems(const MatrixLines& matrix, std::int64_t ld) {
   return (matrix.lines - 1) * ld + matrix.elems;
 }
@@ -113,7 +113,7 @@ float draw(DataKind kind, double density, emulator::Random& random) {
   return 0;
 }
 
-/// Fills a matrix, the padding with NaN. The largest of its elements.
+/// Fills a matrix, and its padding with NaN. Returns the largest absolute value.
 double fill(void* data, DataType type, const MatrixLines& matrix, std::int64_t ld, DataKind kind,
             double density, std::uint64_t seed) {
   emulator::Random random(seed);
@@ -146,7 +146,7 @@ void poison(const GuardedOutput& output) {
   });
 }
 
-/// What was written outside of D; empty if nothing was. unit_count: 16-bit units of an element.
+/// Says what was written outside of D; empty if nothing was. unit_count: 16-bit units of an element.
 std::string guard_fault(const GuardedOutput& output, std::int64_t unit_count) {
   std::int64_t touched = 0;
   std::int64_t first = 0;
@@ -161,7 +161,7 @@ std::string guard_fault(const GuardedOutput& output, std::int64_t unit_count) {
                                              first % output.ldd / unit_count));
 }
 
-/// The emulator's own words where it has any: the Status quotes them in the middle of a call of the runtime.
+/// The emulator's own report if there is one. The Status quotes it in the middle of a call of the runtime.
 std::string launch_fault(const Status& status) {
   const std::string report = emulator::last_report();
   return !report.empty() && status.message().find(report) != std::string::npos ? report : status.message();
@@ -184,7 +184,8 @@ std::string indented(const std::string& text) {
 
 }  // namespace
 
-/// A, B, D and the reference of one problem, in the emulator's memory. One at a time: it frees all of that.
+/// A, B, D and the reference of one problem, in the emulator's memory. There may be only one of these at a time, because
+/// its destructor frees all of the emulator's memory.
 class EmulatedRun::Operands {
  public:
   /// Throws std::bad_alloc.
@@ -234,15 +235,15 @@ class EmulatedRun::Operands {
     poison(output_);
     rule_ = {};
     if (kind != DataKind::Integers) {
-      // Sums in fp32, in whatever order: K roundings, each of at most 2^-24 of a sum of products that stays below
-      // eight standard deviations, or one product. Twice that, since tensor cores truncate.
+      // A sum in fp32 has K roundings, in whatever order. Each is at most 2^-24 of a sum of products, which stays below
+      // eight standard deviations or one product. The slack is twice that, because tensor cores truncate.
       const double largest_sum = std::max(8 * std::sqrt(k), a_largest * b_largest);
       rule_ = {CheckRule::Kind::Bounded, 2 * k * 0x1p-24 * largest_sum};
     }
     find_reference(seed);
   }
 
-  /// What is wrong with D; empty if nothing is.
+  /// Says what is wrong with D; empty if nothing is.
   std::string fault() const {
     std::string fault = guard_fault(output_, size_of(problem_.output_type) / kUnitBytes);
     if (!fault.empty()) return fault;
@@ -281,7 +282,7 @@ class EmulatedRun::Operands {
   std::vector<double>* reference_ = nullptr;
 };
 
-/// What became of one version at one shape.
+/// The result of one version at one shape.
 struct EmulatedRun::Outcome {
   int seeds = 0;  // that were run
   std::vector<double> steps;
@@ -296,7 +297,7 @@ int EmulatedRun::num_seeds() const {
   return options_.trace_path.empty() ? kDefaultSeeds : 1;
 }
 
-// Seeds stay among those that --seed takes.
+// Seeds stay within the range of --seed.
 std::uint64_t EmulatedRun::seed_at(int i) const {
   return static_cast<std::uint32_t>(options_.seed + static_cast<std::uint64_t>(i));
 }
@@ -319,8 +320,8 @@ Status EmulatedRun::check(std::span<const KernelInfo> kernels) {
       return emulated.version == kernel->version;
     });
     if (found == kernels.end()) {
-      return unsupported(fmt::format(
-          "version {} is not among those that are compiled for the emulator; leave it out", kernel->version));
+      return unsupported(
+          fmt::format("version {} is not compiled for the emulator; leave it out", kernel->version));
     }
     kernel = &*found;
   }
@@ -337,20 +338,20 @@ Status EmulatedRun::check_arguments() const {
   const std::string why = reason_.empty() ? "" : fmt::format(", since {}", reason_);
   if (options_.tune) {
     return invalid_argument(fmt::format(
-        "tune measures speed, but this is to run on the emulator{}; leave tune out, which verifies {}", why,
-        options_.kernels.front()->version));
+        "tune measures speed, but this runs on the emulator{}; leave tune out, so that matmul verifies {}",
+        why, options_.kernels.front()->version));
   }
   if (!options_.gpu_versions.empty()) {
     return invalid_argument(
-        fmt::format("version {} is no kernel of the ladder and runs on a GPU only, but this is to run on "
+        fmt::format("version {} is no kernel of a ladder and runs on a GPU only, but this runs on "
                     "the emulator{}; type one that `./matmul list` shows between 0 and ceiling, or all",
                     options_.gpu_versions.front(), why));
   }
   if (!options_.gpu_options.empty()) {
     const std::string& option = options_.gpu_options.front();
     return invalid_argument(
-        fmt::format("{} was given, but this is to run on the emulator{}; it always verifies and gives no "
-                    "speeds, so leave {} out, or type --device gpu on a machine with an sm_90 GPU",
+        fmt::format("{} was given, but this runs on the emulator{}, which always verifies and gives no "
+                    "speeds; leave {} out, or type --device gpu on a machine with an sm_90 GPU",
                     option, why, option));
   }
   return {};
@@ -359,11 +360,11 @@ Status EmulatedRun::check_arguments() const {
 Status EmulatedRun::check_trace() {
   if (options_.trace_path.empty()) return {};
   if (options_.kernels.size() != 1 || options_.shapes.size() != 1) {
-    return invalid_argument(
-        fmt::format("--trace writes the timeline of one version at one shape, but {} versions at {} shapes "
-                    "were given; type for example `./matmul {} --device emulator --shape {} --trace FILE`",
-                    options_.kernels.size(), options_.shapes.size(), options_.kernels.front()->version,
-                    to_string(options_.shapes.empty() ? kDefaultShapes[0] : options_.shapes.front())));
+    return invalid_argument(fmt::format(
+        "--trace writes the timeline of one version at one shape, but you asked for {} versions at {} "
+        "shapes; type for example `./matmul {} --device emulator --shape {} --trace FILE`",
+        options_.kernels.size(), options_.shapes.size(), options_.kernels.front()->version,
+        to_string(options_.shapes.empty() ? kDefaultShapes[0] : options_.shapes.front())));
   }
   if (num_seeds() != 1) {
     return invalid_argument(fmt::format(
@@ -374,7 +375,7 @@ Status EmulatedRun::check_trace() {
 
 std::string EmulatedRun::header() const {
   return fmt::format(
-      "device  an emulated sm_90 GPU: it verifies, and gives no speeds\n"
+      "device  an emulated sm_90 GPU, which verifies and gives no speeds\n"
       "commit  {}\n"
       "inputs  {}, {} {} {}\n\n",
       HG_GIT_COMMIT, options_.data_given ? options_.data_name : "integers and normal in turn", num_seeds(),
@@ -436,7 +437,7 @@ EmulatedRun::Outcome EmulatedRun::verify_kernel(const KernelInfo& kernel, Operan
   return outcome;
 }
 
-/// What went wrong; empty if nothing did.
+/// Says what went wrong; empty if nothing did.
 std::string EmulatedRun::run_once(const KernelInfo& kernel, Operands& operands, std::uint64_t seed,
                                   Outcome* outcome) {
   const DataKind data = data_of(seed);

@@ -16,23 +16,23 @@
 
 namespace hopper_gemm {
 
-/// What `matmul` does on the emulator: verifies every version that was asked for at every shape, under as
-/// many schedules as there are seeds.
+/// The emulator's part of `matmul`. It verifies every version at every shape that the user asked for, with one schedule
+/// for each seed.
 ///
-/// As strictly as on a GPU: A, B and D have padded rows, the padding of A and B is NaN, D is poisoned with
-/// NaN and guarded. Integer data must come out exactly; normal and uniform data within one rounding to its type
-/// and what fp32 sums of K products may be off by. Everything, data included, follows from one seed, so that
-/// one is enough to see a failure again.
+/// It is as strict as on a GPU: A, B and D have padded rows, the padding of A and B is NaN, and D is poisoned with NaN and
+/// guarded. The results of integer data must be exact. The results of normal and uniform data may be off by one rounding
+/// to their type and by the error of an fp32 sum of K products. One seed determines everything, data included, so one
+/// seed is enough to repeat a failure.
 class EmulatedRun {
  public:
-  /// `reason`: why it runs here although it was not asked for, empty if it was.
+  /// `reason`: why this runs on the emulator although the user did not ask for it. Empty if the user did.
   EmulatedRun(const Options& options, std::string reason, std::ostream& out, Progress& progress)
       : options_(options), reason_(std::move(reason)), out_(out), progress_(progress) {}
 
-  /// Everything that can be said beforehand. `kernels`: the versions as they are compiled for the emulator.
+  /// Checks everything that needs no run. `kernels`: the versions as they are compiled for the emulator.
   Status check(std::span<const KernelInfo> kernels);
 
-  /// Ok even if kernels fail; an error is one of the machine.
+  /// Ok even if kernels fail. An error comes from the machine.
   Status verify();
 
   bool any_kernel_failed() const { return any_kernel_failed_; }

@@ -23,8 +23,8 @@ Status find_best(std::span<const KernelInfo> kernels, std::string_view device, c
   });
   if (found == kernels.end()) {
     return unsupported(
-        fmt::format("explain is about version best, which this program has not compiled for "
-                    "the {}; type `./matmul list` to see what there is",
+        fmt::format("explain is about version best, which this program has no kernels of for the {}; type "
+                    "`./matmul list` to see the versions that it has",
                     device));
   }
   *best = &*found;
@@ -56,7 +56,7 @@ Status write_choices(const Options& options, const KernelInfo& best, std::string
   return {};
 }
 
-/// Ok, or why the choice cannot be that for this machine's GPU.
+/// Ok if the choice can be made for this machine's GPU; otherwise the reason.
 Status find_gpu(Platform& platform, const KernelInfo& best, DeviceInfo* device) {
   HG_RETURN_IF_ERROR(platform.query_device(device));
   return gpu_refusal(best, *device);
@@ -66,7 +66,7 @@ Status find_gpu(Platform& platform, const KernelInfo& best, DeviceInfo* device) 
 
 Status explain(const Options& options, Platform& platform, std::ostream& out) {
   const KernelInfo* best = nullptr;
-  std::string reason = "as was asked for";
+  std::string reason = "as you asked";
   if (options.device != Options::Device::Emulator) {
     HG_RETURN_IF_ERROR(find_best(platform.kernels(), "GPU", &best));
     DeviceInfo device;
@@ -81,7 +81,7 @@ Status explain(const Options& options, Platform& platform, std::ostream& out) {
   emulator::configure({.sms = kSmsOfAnH200});
   return write_choices(options, *best,
                        fmt::format("an emulated sm_90 GPU with the {} SMs of an H200, {}; a real one may run "
-                                   "fewer clusters at a time, and choose otherwise",
+                                   "fewer clusters at a time, so that the choice differs",
                                    kSmsOfAnH200, reason),
                        out);
 }

@@ -10,7 +10,7 @@
 
 namespace {
 
-/// This machine, with the emulator.
+/// This machine, and the emulator.
 class Machine : public hopper_gemm::CudaPlatform {
  public:
   std::span<const hopper_gemm::KernelInfo> emulated_kernels() override {
@@ -21,13 +21,13 @@ class Machine : public hopper_gemm::CudaPlatform {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A reader of the output that ends early, such as head, must not end this before it has written its files.
+  // A reader of the output that ends early, such as head, must not end this program before it has written its files.
   std::signal(SIGPIPE, SIG_IGN);
-  // A file that grows beyond the limit on its size is an error as a full disk is.
+  // If a file grows beyond the limit on its size, writing fails with an error, as on a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   Machine platform;
   const int status =
       hopper_gemm::run_matmul(argc, argv, platform, std::cout, std::cerr, isatty(STDERR_FILENO) == 1);
-  // Not a return: destroying the CUDA context would wait for a kernel that hangs.
+  // A return would destroy the CUDA context, which waits for a kernel that hangs.
   std::_Exit(status);
 }

@@ -18,53 +18,63 @@
 namespace hopper_gemm {
 namespace {
 
-// What only a GPU gives, and what only the emulator has.
+// Options that only a run on a GPU takes, and options that only the emulator takes.
 constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv",   "--json",
                                        "--html",       "--config", "--profile",   "--out",   "--bias",
                                        "--activation", "--gated",  "--beta",      "--batch", "--against"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
-// What makes more of a GEMM than a product.
+// Options that add an operation to the product.
 constexpr const char* kOperationOptions[] = {"--out",   "--bias", "--activation",
                                              "--gated", "--beta", "--batch"};
 
-// Lines of at most 79 characters: newer CLI11 would wrap longer ones once more.
+// Lines have at most 79 characters and no indentation: newer versions of CLI11 wrap longer lines and drop
+// indentation.
 constexpr std::string_view kFooter =
-    R"(Versions: list shows them all. 0 is cuBLAS, the better of cublasGemmEx (for
-fp32 cublasSgemm, without TF32) and the fastest of up to 32 cublasLt
-candidates, which fuse what is asked for beside the product: a bias of each
-column, relu and gelu_tanh, and C; numbers are the Hopper ladder, ampere.1 and
-simt.1 begin the two others; ranges are written 4-8 or ampere.2-4, whole
-ladders hopper, ampere and simt; best is what the library chooses; ceiling is
-wgmma without any loads, the speed of light on this GPU at this moment; all is
-everything. 0 and ceiling are always measured too, for the percentages, and
-with versions of ampere cutlass, where the program was built with it: the best
-of a handful of CUTLASS 2.x configurations for sm_80. tune measures every
-configuration of kernels that have several, such as ampere.6, or of best those
-with the smallest estimated times, and names the fastest.
---against races another build of the library with best, as version against,
-and gives best's speed in % of it at each shape and as a geometric mean.
-explain says what best would run at each shape, and why; without a GPU, on the
-emulated one, with as many SMs as an H200 has.
+    R"(Versions: list shows them all.
+Plain numbers are the Hopper ladder. ampere.1 and simt.1 begin the other two.
+4-8 and ampere.2-4 are ranges. hopper, ampere and simt are whole ladders. all
+is every version.
+best is the library, with the configuration that it chooses.
+0 is cuBLAS: the faster of cublasGemmEx (for fp32 cublasSgemm, without TF32)
+and the best of up to 32 cublasLt candidates. The candidates fuse the epilogue
+that you ask for, as far as cublasLt can: a bias of each column, relu and
+gelu_tanh, and C. An elementwise kernel computes every other epilogue.
+ceiling issues only wgmma and never loads. Its speed is the limit of the tensor
+cores on this GPU at this moment.
+cutlass is the best of a handful of CUTLASS 2.x configurations for sm_80, if
+the program was built with CUTLASS.
+Every run also measures 0 and, for bf16 on Hopper, ceiling, because the
+percentages relate to them. Versions of ampere also run beside cutlass.
 
-Method on a GPU: every version is first verified against an fp64 product. Then
-all take turns in random order, several rounds; a sample is 50 ms of rest, 4 ms
-of warm-up and 4 ms timed (burst), or 150 ms and 150 ms (sustained). Launches
-are captured into CUDA graphs of about 4 ms and replayed, so that the time to
-launch from the host does not enter. Operands rotate over at least three times
-the L2 cache, or over as many sets as one graph holds launches (4096). Clock
-and power come from NVML, power in sustained mode only.
+tune measures every configuration of versions that have several, such as
+ampere.6, and names the fastest. For best it measures the configurations with
+the smallest estimated times.
+explain says what best would run at each shape, and why. Without a GPU it says
+so for the emulated one, with as many SMs as an H200 has.
+--against races another build of the library beside best, as version against.
+It gives best's speed in % of that build's at each shape, and their geometric
+mean.
 
-Emulator: the same kernels run on a Hopper GPU in software, on any CPU, at
-small shapes, for correctness and not for speed. Every seed is another order
-of what may happen at the same time; deadlocks, races for shared memory and
-accesses outside of it are reported with the line of source. Integer results
-must be exact, others within one rounding and fp32 sums of an fp64 product. A
-failure comes with the command that repeats it, by --seeds 1 --seed S; adding
---trace FILE writes its timeline for ui.perfetto.dev or chrome://tracing. 0,
-ceiling and cutlass do not run there.
+Method on a GPU: matmul first verifies every version against an fp64 product.
+Then all versions take turns in random order, for several rounds. A burst
+sample is 50 ms of rest, 4 ms of warm-up and 4 ms timed. A sustained sample is
+150 ms of warm-up and 150 ms timed. Launches are captured into CUDA graphs of
+about 4 ms and replayed, so that the host's time to launch does not count.
+Operands rotate over at least three times the L2 cache, or over 4096 sets,
+because one graph holds no more launches. Clock and power come from NVML, power
+in sustained mode only.
 
-Exit status: 0 all went well; 1 a kernel was wrong, hung or crashed; 2 bad
-input, or a machine that cannot run it.
+Emulator: the same kernels run on a Hopper GPU in software, on any CPU. It
+checks small shapes for correctness and gives no speeds. Every seed is another
+order of what may happen at the same time. The emulator reports deadlocks,
+races for shared memory and accesses outside of it, with the line of source.
+Integer results must be exact. Other results must match an fp64 product within
+one rounding and the error of fp32 sums. A failure comes with the command that
+repeats it, with --seeds 1 --seed S. Add --trace FILE to write its timeline for
+ui.perfetto.dev or chrome://tracing. 0, ceiling and cutlass do not run there.
+
+Exit status: 0 if all went well; 1 if a kernel was wrong, hung or crashed; 2 if
+the input was bad, or this machine cannot run it.
 )";
 
 /// The command line as text, before it is understood.
@@ -101,20 +111,20 @@ struct RawOptions {
 constexpr std::string_view kTune = "tune";
 constexpr std::string_view kExplain = "explain";
 
-// What explain takes.
+// The options that explain takes.
 constexpr std::array<std::string_view, 13> kExplainOptions = {
     "--size", "--shape",      "--suite", "--type", "--a",     "--b",     "--out",
     "--bias", "--activation", "--gated", "--beta", "--batch", "--device"};
 
-// Given twice, see check_values.
+// check_values() refuses an option that was given twice.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
 
 void declare(CLI::App& app, RawOptions& raw) {
   app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
-  app.add_option("kernel_version", raw.versions,
-                 "list, all, 0, a version, a range as 4-8, a\nladder, best, ceiling, cutlass; tune "
-                 "before\nversions; explain")
+  app.add_option(
+         "kernel_version", raw.versions,
+         "list; explain; or versions, such as 4, 4-8,\nhopper, best or all; tune goes before versions")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
@@ -122,61 +132,63 @@ void declare(CLI::App& app, RawOptions& raw) {
   };
   add_repeatable(
       "--size", "N", raw.sizes,
-      "the shape NxNxN; repeatable (default: 8192, of\nfp32 4096, on the emulator a few small shapes)");
+      "the shape NxNxN; repeatable (default: 8192, for\nfp32 4096, on the emulator a few small shapes)");
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
   add_repeatable(
       "--suite", "NAME", raw.suites,
-      "shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. epilogues,\n"
-      "gated or batches, alone: with a bias, ReLU, GELU,\nC and fp32 output, gated, or of several batches");
+      "many shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. Three suites\n"
+      "stand alone and bring operations: epilogues\n(bias, ReLU, GELU, C, fp32 D), gated, batches");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
   add("--device", "NAME", raw.device,
-      "gpu or emulator (default: gpu where one can run\nwhat is asked for, emulator elsewhere)");
+      "gpu or emulator (default: gpu if one can run what\nyou ask for, otherwise emulator)");
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
   add("--type", "NAME", raw.type,
-      "of A, B and D: bf16, fp16 or fp32 (default: each\nkernel's own, bf16 or, of simt, fp32)");
+      "type of A, B and D: bf16, fp16 or fp32 (default:\neach kernel's own: fp32 for simt, otherwise bf16)");
   add("--a", "NAME", raw.a_layout,
-      "how A lies in memory: row, [M, K] (default), or\ncol, [K, M], which the ladders do not take");
+      "layout of A in memory: row, [M, K] (default), or\ncol, [K, M], which the ladders do not take");
   add("--b", "NAME", raw.b_layout,
-      "how B lies in memory: row, [K, N], or col, [N, K]\n(default: each kernel's own; col, of fp32 row)");
+      "layout of B in memory: row, [K, N], or col,\n[N, K] (default: each kernel's own: row for "
+      "fp32,\notherwise col)");
   add("--out", "NAME", raw.output_type,
-      "best: of C, D and the bias: bf16, fp16 or fp32\n(default: A's type)");
+      "best: type of C, D and the bias: bf16, fp16 or\nfp32 (default: A's type)");
   add("--bias", "NAME", raw.bias,
-      "best: an element to add to each row or column of\nD: row, column or none (default: none)");
+      "best: add one element to each row or column of D:\nrow, column or none (default: none)");
   add("--activation", "NAME", raw.activation,
-      "best: none (default), relu, gelu, gelu_tanh or\nsilu, applied last");
+      "best: apply it last: none (default), relu, gelu,\ngelu_tanh or silu");
   app.add_flag("--gated", raw.gated,
-               "best: activation(gate) * up, of N columns that\nare 8 of the gate and 8 of up in turn")
+               "best: store activation(gate) * up; 8 columns of\nthe gate and 8 of up alternate along N")
       ->disable_flag_override();
   add("--beta", "X", raw.beta, "best: add X * C (default: 0)");
-  add("--batch", "N", raw.batch_count, "best: products, one behind the other in memory\n(default: 1)");
+  add("--batch", "N", raw.batch_count,
+      "best: compute N products, one behind the other in\nmemory (default: 1)");
   add("--data", "NAME", raw.data,
-      "what operands hold: normal (default), uniform or\n"
-      "integers (-1, 0 and 1), which run faster; on the\n"
-      "emulator by default integers and normal in turn");
+      "values of the operands: normal (default), uniform\n"
+      "or integers (-1, 0 and 1), which run faster; the\n"
+      "default of the emulator alternates integers and\nnormal");
   add("--rounds", "N", raw.rounds, "samples of each version, 1 to 1000 (default: 7)");
   add("--seed", "N", raw.seed,
-      "of the inputs and of the order of measurement, on\n"
-      "the emulator the first one of the schedules\n(default: random, and printed)");
+      "seed of the inputs and of the measuring order; on\nthe emulator, seed of the first "
+      "schedule\n(default: random, and printed)");
   add("--seeds", "N", raw.seeds,
-      "emulator: schedules of each version and shape,\n1 to 1000000 (default: 10)");
-  add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch there");
+      "emulator: schedules for each version and shape,\n1 to 1000000 (default: 10)");
+  add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch");
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
-  add("--csv", "FILE", raw.csv_path, "write the results to this file too");
+  add("--csv", "FILE", raw.csv_path, "also write the results as CSV");
   add("--json", "FILE", raw.json_path,
-      "the same as JSON, with every sample; of tune, the\nbest configurations");
-  add("--html", "FILE", raw.html_path, "the same as a page with charts, for a browser");
-  add("--config", "FILE", raw.config_path, "run the configurations that tune wrote there");
+      "also write the results as JSON, with all samples;\ntune writes the best configurations");
+  add("--html", "FILE", raw.html_path, "also write the results as a page with charts");
+  add("--config", "FILE", raw.config_path, "run the configurations that tune wrote to this\nfile by --json");
   add("--against", "FILE", raw.against_path,
-      "best: race another build of the library too, from\nits libhopper_gemm.so");
+      "best: also race another build of the library,\ngiven its libhopper_gemm.so");
   app.add_flag("--profile", raw.profile,
                "mark one launch of one version for ncu or nsys\n(cudaProfilerStart, cudaProfilerStop)")
       ->disable_flag_override();
   app.footer(std::string(kFooter));
 }
 
-/// The options proper: "--csv" and so on, without the versions.
+/// "--csv" and so on, without the positional versions.
 std::vector<const CLI::Option*> named_options(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return !option->get_lnames().empty(); });
 }
@@ -189,17 +201,17 @@ Status unknown_option(const CLI::App& app, const std::string& asked) {
     names += (names.empty() ? "" : ", ") + option->get_name();
   }
   return invalid_argument(fmt::format(
-      "there is no option '{}', only {}; type `./matmul --help` to see what each one is", asked, names));
+      "there is no option '{}', only {}; type `./matmul --help` to see what each one does", asked, names));
 }
 
 Status lacks_value(const CLI::Option& option, std::string_view got) {
   return invalid_argument(
-      fmt::format("{} got {} where it needs {}; type {} {}, or `./matmul --help` to see what "
+      fmt::format("{} got {}, but it needs {}; type {} {}, or `./matmul --help` to see what "
                   "it takes",
                   option.get_name(), got, option.get_type_name(), option.get_name(), option.get_type_name()));
 }
 
-/// What CLI11 refused, in our form. Its text begins with the option's name, a flag's without dashes.
+/// Puts a refusal of CLI11 into our words. CLI11's text begins with the option's name, without dashes if it is a flag.
 Status refused_by_parser(const CLI::App& app, const std::string& text) {
   const std::string name = text.substr(0, text.find_first_of(": "));
   const CLI::Option* option = app.get_option_no_throw(name);
@@ -209,8 +221,8 @@ Status refused_by_parser(const CLI::App& app, const std::string& text) {
         "the command line cannot be read ({}); type `./matmul --help` to see what is possible", text));
   }
   if (!is_flag(*option)) return lacks_value(*option, "nothing");
-  return invalid_argument(
-      fmt::format("{} got a value but takes none; type {} alone", option->get_name(), option->get_name()));
+  return invalid_argument(fmt::format("{} got a value, but it takes none; type {} alone", option->get_name(),
+                                      option->get_name()));
 }
 
 Status check_values(const CLI::App& app) {
@@ -223,28 +235,28 @@ Status check_values(const CLI::App& app) {
       }
     }
     if (option->get_multi_option_policy() == kOnce && values.size() > 1) {
-      return invalid_argument(fmt::format("{} was given {} times but takes one value; type it once",
+      return invalid_argument(fmt::format("{} was given {} times, but it takes one value; type it once",
                                           option->get_name(), values.size()));
     }
   }
   return {};
 }
 
-/// "ampere." of "ampere.3", nothing of "3".
+/// "ampere." for "ampere.3", and nothing for "3".
 std::string_view prefix_of(std::string_view version) { return version.substr(0, version.rfind('.') + 1); }
 
 bool ends_with_number(std::string_view version) {
   return !version.empty() && std::isdigit(static_cast<unsigned char>(version.back())) != 0;
 }
 
-/// What a kernel's ladder is called: versions of Hopper's are plain numbers.
+/// The name of a kernel's ladder. The versions of the Hopper ladder are plain numbers.
 std::string_view ladder_of(const KernelInfo& kernel) {
   if (!ends_with_number(kernel.version)) return kernel.version;
   const std::string_view prefix = prefix_of(kernel.version);
   return prefix.empty() ? "hopper" : prefix.substr(0, prefix.size() - 1);
 }
 
-/// "1-11, ampere.1-6, best; hopper, ampere" of kernels of these names: versions, then the ladders of several.
+/// The versions, then the ladders that have several: "1-11, ampere.1-6, best, hopper, ampere, ".
 std::string versions_text(std::span<const KernelInfo> kernels) {
   std::string versions;
   std::string ladders;
@@ -270,8 +282,8 @@ Status unknown_version(const std::string& asked, std::span<const KernelInfo> ker
       asked, versions_text(kernels)));
 }
 
-/// The kernels asked for, as flags: the order in which they are typed does not matter. The baseline and the
-/// ceiling are run always, and CUTLASS with the ampere ladder.
+/// The kernels that the user asked for, as flags, because the order in which they are typed does not matter. The
+/// baseline and the ceiling always run, and CUTLASS runs with the ampere ladder.
 class Selection {
  public:
   explicit Selection(std::span<const KernelInfo> kernels) : kernels_(kernels), selected_(kernels.size()) {}
@@ -314,7 +326,7 @@ class Selection {
     return found;
   }
 
-  // Positions count from 0 for the baseline, then along the registry; -1 for what is not there.
+  // The baseline has position 0, and the kernels of the registry follow. An unknown version has position -1.
   std::ptrdiff_t position(const std::string& version) const {
     if (version == kBaselineVersion) return 0;
     const auto found = std::find_if(kernels_.begin(), kernels_.end(),
@@ -341,7 +353,7 @@ class Selection {
   std::vector<std::string> gpu_versions_;
 };
 
-/// What `./matmul tune` takes.
+/// Ok if `./matmul tune` can tune these versions.
 Status check_tunable(std::span<const KernelInfo> kernels, const Options& options) {
   std::string tunable;
   for (const KernelInfo& kernel : kernels) {
@@ -353,7 +365,7 @@ Status check_tunable(std::span<const KernelInfo> kernels, const Options& options
   }
   if (!others.empty()) {
     return invalid_argument(fmt::format(
-        "tune was given version {}, of which it can choose no configuration; those with several are {}",
+        "tune was given version {}, which it cannot tune; type a version that has several configurations: {}",
         others.front(), tunable));
   }
   if (options.kernels.empty()) {
@@ -363,14 +375,14 @@ Status check_tunable(std::span<const KernelInfo> kernels, const Options& options
   return {};
 }
 
-/// What is left to say of `./matmul explain` once that was typed alone.
+/// Checks the options of `./matmul explain`, which was typed without versions.
 Status read_explain(const CLI::App& app, Options* options) {
   for (const CLI::Option* option : named_options(app)) {
     const auto* const found = std::find(kExplainOptions.begin(), kExplainOptions.end(), option->get_name());
     if (option->count() == 0 || found != kExplainOptions.end()) continue;
-    return invalid_argument(fmt::format("{} was given together with explain, which takes {}; leave {} out",
-                                        option->get_name(), fmt::join(kExplainOptions, ", "),
-                                        option->get_name()));
+    return invalid_argument(
+        fmt::format("{} was given together with explain, which takes only {}; leave {} out",
+                    option->get_name(), fmt::join(kExplainOptions, ", "), option->get_name()));
   }
   options->action = Options::Action::Explain;
   return {};
@@ -405,8 +417,8 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
     }
     if (version == kExplain) {
       return invalid_argument(
-          "explain was given together with versions, but is about best alone; type `./matmul explain` and "
-          "shapes");
+          "explain was given together with versions, but it explains only the choice of best; type `./matmul "
+          "explain` and shapes");
     }
     HG_RETURN_IF_ERROR(selection.add(version));
   }
@@ -487,7 +499,7 @@ Status read_operation(const RawOptions& raw, Operation* operation) {
   const std::optional<Bias> bias = bias_of_name(raw.bias);
   if (!bias) {
     return invalid_argument(
-        fmt::format("--bias got '{}', but its values are none, row and column; type one of these", raw.bias));
+        fmt::format("--bias got '{}', but the biases are none, row and column; type one of these", raw.bias));
   }
   operation->bias = *bias;
   const std::optional<Activation> activation = activation_of_name(raw.activation);
@@ -507,19 +519,19 @@ Status read_operation(const RawOptions& raw, Operation* operation) {
   operation->batch_count = static_cast<int>(batches);
   if (stop != end || error != std::errc{} || !std::isfinite(operation->beta)) {
     return invalid_argument(fmt::format(
-        "--beta got '{}', which is no number that fp32 holds; type for example --beta 1", raw.beta));
+        "--beta got '{}', which is not a number that fp32 can hold; type for example --beta 1", raw.beta));
   }
   return {};
 }
 
-/// Takes the operations of a suite that brings its own, which must be all that was given of shapes and operations.
+/// Takes the operations of a suite that brings its own. Such a suite goes with no other shapes or operations.
 Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options* options) {
   for (const std::string& suite : raw.suites) {
     std::vector<Operation> operations = find_operations(suite);
     if (operations.empty()) continue;
     const auto refuse = [&](std::string_view what) {
       return invalid_argument(fmt::format(
-          "--suite {} was given together with {}, but brings its own shapes and operations; leave "
+          "--suite {} was given together with {}, but this suite brings its own shapes and operations; leave "
           "one of the two out",
           suite, what));
     };
@@ -535,19 +547,18 @@ Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options*
   return {};
 }
 
-/// Files of tuned configurations name no operation.
+/// A file of tuned configurations cannot name an operation.
 Status check_tuned_operation(const Options& options) {
   if (options.operations == std::vector{Operation{}}) return {};
   if (options.tune && !options.json_path.empty()) {
     return invalid_argument(
-        "--json was given together with tune and an operation beside the product, which its file cannot "
-        "name; "
-        "type --csv in its place");
+        "--json was given together with tune and an operation beside the product, but the file cannot name "
+        "the operation; type --csv instead");
   }
   if (options.config_path.empty()) return {};
   return invalid_argument(
-      "--config was given together with an operation beside the product, which no such file is about; leave "
-      "one of the two out");
+      "--config was given together with an operation beside the product, but such a file holds "
+      "configurations for the product only; leave one of the two out");
 }
 
 Status read_data(const std::string& name, Options* options) {
@@ -565,7 +576,7 @@ Status read_data(const std::string& name, Options* options) {
   return {};
 }
 
-/// Ok if this is one launch.
+/// Ok if the options ask for one launch.
 Status check_profile(const CLI::App& app, const Options& options) {
   constexpr std::string_view kExample = "type for example `./matmul 7 --profile --size 8192`";
   for (const char* name : {"--rounds", "--csv", "--json", "--html", "--against"}) {
@@ -575,12 +586,12 @@ Status check_profile(const CLI::App& app, const Options& options) {
   }
   if (options.tune) {
     return invalid_argument(
-        fmt::format("--profile was given together with tune, but marks one launch; {}", kExample));
+        fmt::format("--profile was given together with tune, but it marks only one launch; {}", kExample));
   }
   const std::vector<std::string>& gpu_versions = options.gpu_versions;
   if (std::find(gpu_versions.begin(), gpu_versions.end(), kCutlassVersion) != gpu_versions.end()) {
-    return invalid_argument(
-        fmt::format("--profile cannot mark a launch of cutlass, which is several kernels; {}", kExample));
+    return invalid_argument(fmt::format(
+        "--profile cannot mark a launch of cutlass, because cutlass is several kernels; {}", kExample));
   }
   const std::size_t versions = options.kernels.size() + gpu_versions.size();
   std::size_t shapes = 0;
@@ -590,26 +601,26 @@ Status check_profile(const CLI::App& app, const Options& options) {
   }
   if (versions == 1 && shapes == 1 && options.modes.size() == 1) return {};
   return invalid_argument(
-      fmt::format("--profile marks one launch, but there are {} versions, {} shapes and {} modes; {}",
+      fmt::format("--profile marks one launch, but you asked for {} versions, {} shapes and {} modes; {}",
                   versions, shapes, options.modes.size(), kExample));
 }
 
-/// Ok if there is a race for another build of the library to take part in.
+/// Ok if best runs, so that another build of the library can race it.
 Status check_against(const Options& options) {
   if (options.against_path.empty()) return {};
   if (options.tune) {
     return invalid_argument(
-        "--against was given together with tune, which measures configurations of this build alone; leave "
-        "one of the two out");
+        "--against was given together with tune, but tune measures only the configurations of this build; "
+        "leave one of the two out");
   }
   const bool runs_library =
       std::any_of(options.kernels.begin(), options.kernels.end(),
                   [](const KernelInfo* kernel) { return kernel->version == kLibraryVersion; });
   if (!runs_library) {
-    return invalid_argument(fmt::format(
-        "--against races another build of the library with version {}, which was not given; type for example "
-        "`./matmul {} --against FILE`, or leave --against out",
-        kLibraryVersion, kLibraryVersion));
+    return invalid_argument(
+        fmt::format("--against races another build of the library with version {}, but you did not ask for "
+                    "that; type for example `./matmul {} --against FILE`, or leave --against out",
+                    kLibraryVersion, kLibraryVersion));
   }
   if (options.type != DataType::Float32) return {};
   return invalid_argument(
@@ -641,8 +652,8 @@ Status read_numbers(const RawOptions& raw, Options* options) {
 Status parse_options(int argc, const char* const* argv, std::span<const KernelInfo> kernels,
                      Options* options) {
   CLI::App app(
-      "Verifies and measures GEMM kernels for NVIDIA GPUs, Hopper above all:\nD[M,N] = A[M,K] * B[K,N], of "
-      "best with a fused epilogue, too.",
+      "Verifies and measures GEMM kernels for NVIDIA GPUs, above all for Hopper.\nThey compute D[M,N] = "
+      "A[M,K] * B[K,N], and best also a fused epilogue.",
       "./matmul");
   RawOptions raw;
   declare(app, raw);

@@ -30,7 +30,7 @@ Status not_writable(std::string_view argument, const std::string& path, std::str
                   argument, path, reason));
 }
 
-// What a signal handler may read: no std::string.
+// A signal handler may not use a std::string.
 char pending_path[PATH_MAX];
 
 void remove_pending(int signal_number) {
@@ -39,7 +39,8 @@ void remove_pending(int signal_number) {
   raise(signal_number);
 }
 
-/// A file beside `path`, of another name, which is gone at the end of its scope or of the process, unless it was renamed.
+/// A file of another name in the folder of `path`. Unless it was renamed, the end of the scope or of the process removes
+/// it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& path)
@@ -50,11 +51,11 @@ class TemporaryFile {
     }
     std::memcpy(pending_path, path_.c_str(), path_.size() + 1);
     for (std::size_t i = 0; i < kEndingSignals.size(); ++i) {
-      // A shell that starts this in the background may have it ignore them.
+      // A shell that starts this program in the background may have told it to ignore these signals.
       previous_[i] = std::signal(kEndingSignals[i], remove_pending);
       if (previous_[i] == SIG_IGN) std::signal(kEndingSignals[i], SIG_IGN);
     }
-    unlink(path_.c_str());  // of a process that died long ago
+    unlink(path_.c_str());  // a file that a dead process left
     file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   }
   ~TemporaryFile() {
@@ -69,7 +70,7 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  /// -1 with errno set where it could not be created.
+  /// -1, with errno set, if the file could not be created.
   int file() const { return file_; }
 
   /// false with errno set.
@@ -95,7 +96,7 @@ bool write_all(int file, std::string_view content) {
   return true;
 }
 
-/// As those of the file that is replaced, where there is one and as far as this user may.
+/// Copies them from the file that will be replaced, if there is one, as far as this user may.
 void copy_owner_and_permissions(const std::string& path, int file) {
   struct stat existing {};
   if (stat(path.c_str(), &existing) != 0) return;
@@ -112,7 +113,7 @@ bool is_standard_output(const std::string& path) {
 
 bool write_stream(const std::string& path, std::string_view content) {
   if (is_standard_output(path)) {
-    // By the same open file: another would begin at the start of what was written so far.
+    // The same open file, because a new one would overwrite what was written so far.
     std::cout.flush();
     return write_all(STDOUT_FILENO, content);
   }
@@ -128,7 +129,7 @@ Status OutputFile::find(std::string_view argument, const std::string& path, Outp
   OutputFile found;
   found.argument_ = argument;
   std::error_code error;
-  // Before the links are resolved: what /dev/stdout leads to may have no path.
+  // This comes before the links are resolved, because the file behind /dev/stdout may have no path.
   const fs::file_status existing = fs::status(path, error);
   if (fs::is_fifo(existing) || fs::is_character_file(existing) || is_standard_output(path)) {
     if (access(path.c_str(), W_OK) != 0) return not_writable(argument, path, std::strerror(errno));
@@ -143,7 +144,8 @@ Status OutputFile::find(std::string_view argument, const std::string& path, Outp
   const fs::path absolute = fs::absolute(path, error);
   if (!error) found.path_ = fs::weakly_canonical(absolute, error).string();
   if (error) return not_writable(argument, path, error.message());
-  if (fs::is_symlink(found.path_, error)) return not_writable(argument, path, "it is a link to nothing");
+  if (fs::is_symlink(found.path_, error))
+    return not_writable(argument, path, "it is a link to a file that does not exist");
   if (fs::exists(existing) && access(found.path_.c_str(), W_OK) != 0) {
     return not_writable(argument, path, std::strerror(errno));
   }

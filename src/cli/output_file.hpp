@@ -7,29 +7,29 @@
 
 namespace hopper_gemm {
 
-/// Where an argument such as --csv wants results.
+/// The file that an argument such as --csv names.
 ///
-/// A regular file is written as a whole or not at all: under another name in the same folder, then renamed. It keeps its
-/// permissions, and neither a full disk nor SIGINT, SIGTERM or SIGHUP leaves the other name behind. Pipes and devices,
-/// /dev/stdout among them, are written through.
+/// A regular file is written as a whole or not at all: write() writes another file in the same folder and renames it. The
+/// file keeps its permissions. Neither a full disk nor SIGINT, SIGTERM or SIGHUP leaves the other file behind. Pipes and
+/// devices, such as /dev/stdout, are written directly.
 class OutputFile {
  public:
   /// None: write() does nothing.
   OutputFile() = default;
 
-  /// Finds what `path` means, behind symbolic links too. InvalidArgument: write() could not succeed there; the message names
-  /// `argument`. Leaves nothing behind.
+  /// Finds the file that `path` names, also through symbolic links. Leaves no file behind. InvalidArgument: write() could
+  /// not succeed there; the message names `argument`.
   static Status find(std::string_view argument, const std::string& path, OutputFile* file);
 
   bool is_none() const { return path_.empty(); }
-  /// Whether what is written cannot be replaced: a pipe, a device, or the standard output.
+  /// Whether this is a pipe, a device or the standard output, where nothing written can be replaced.
   bool is_stream() const { return is_stream_; }
   const std::string& path() const { return path_; }
 
-  /// InvalidArgument: not everything could be written.
+  /// InvalidArgument: write() could not write everything.
   Status write(std::string_view content) const;
 
-  /// Whether both mean one regular file.
+  /// Whether both are the same regular file.
   friend bool is_same_file(const OutputFile& x, const OutputFile& y);
 
  private:

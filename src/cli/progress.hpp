@@ -6,7 +6,7 @@
 
 namespace hopper_gemm {
 
-/// What is going on, on stderr.
+/// Says on stderr what is going on.
 class Progress {
  public:
   Progress(std::ostream& err, bool terminal) : err_(err), terminal_(terminal) {}
@@ -14,13 +14,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// A step of the work: rewrites the line of a terminal, or is a line of its own.
+  /// A step of the work. It rewrites the line on a terminal; elsewhere it is a line of its own.
   void step(const std::string& text) {
     if (terminal_) return detail(text);
     err_ << text << std::endl;
   }
 
-  /// Progress within a step: shown on a terminal only.
+  /// Progress within a step, which only a terminal shows.
   void detail(const std::string& text) {
     if (!terminal_) return;
     clear();
@@ -34,7 +34,7 @@ class Progress {
     err_ << text << std::endl;
   }
 
-  /// Before anything else is printed.
+  /// Removes the line. Call it before you print anything else.
   void clear() {
     if (shown_) err_ << "\r\x1b[2K" << std::flush;
     shown_ = false;

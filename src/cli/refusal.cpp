@@ -38,14 +38,13 @@ bool takes(const KernelInfo& kernel, GemmProblem problem, const GemmShape& shape
   return kernel.can_implement(placeholder_args(problem)).ok();
 }
 
-/// What to type instead of a problem that a kernel refuses.
+/// Says what to type instead of a problem that a kernel refuses.
 std::string advice_on(const KernelInfo& kernel, const GemmProblem& problem) {
   const auto [m, n, k] = problem.shape;
   const GemmProblem product = with_operation(problem, {});
   if (!same_operation(product, problem) && takes(kernel, product, problem.shape)) {
     return "leave out --out, --bias, --activation, --gated, --beta and --batch, or the version; best "
-           "computes "
-           "them, for bf16 and fp16";
+           "computes them, for bf16 and fp16";
   }
   const int below = k / kTmaAlignmentElems * kTmaAlignmentElems;
   const int lowest = std::max(below, kTmaAlignmentElems);
@@ -80,7 +79,7 @@ bool same_operands(const GemmProblem& x, const GemmProblem& y) {
          same_operation(x, y);
 }
 
-/// What `kernel` was asked for, one group for each operation.
+/// The problems that the user asked of `kernel`, one group for each operation.
 std::vector<KernelGroup> groups_of(const KernelInfo& kernel, const Options& options) {
   std::vector<KernelGroup> groups;
   for (const Operation& operation : options.operations) {
@@ -131,9 +130,8 @@ Status check_environment(std::span<const KernelInfo* const> kernels) {
     const bool is_family = std::find(kFamilies.begin(), kFamilies.end(), config) != kFamilies.end();
     if (is_family || kernel->tuning->has_config(config)) continue;
     return invalid_argument(
-        fmt::format("the environment variable {} is '{}', which is no configuration of version {}; type "
-                    "`./matmul tune {}` "
-                    "to see what there is, or unset it",
+        fmt::format("the environment variable {} is '{}', which is not a configuration of version {}; type "
+                    "`./matmul tune {}` to see what there is, or unset it",
                     kConfigVariable, excerpt(config), kernel->version, kernel->version));
   }
   return {};
@@ -143,9 +141,8 @@ std::string out_of_host_memory_text() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     return fmt::format(
-        "host memory ran out, since this process may have no more than {} MiB of address space; raise that "
-        "limit "
-        "(ulimit -v), or ask for fewer or smaller shapes",
+        "host memory ran out, because this process may use only {} MiB of address space; raise that "
+        "limit (ulimit -v), or ask for fewer or smaller shapes",
         limit.rlim_cur >> 20);
   }
   return "host memory ran out; end other programs, or ask for fewer or smaller shapes";

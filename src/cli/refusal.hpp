@@ -12,46 +12,46 @@
 
 namespace hopper_gemm {
 
-/// Operands that can_implement may look at: their addresses are aligned, and nothing is read through them.
+/// Operands for can_implement, which looks at their values only. Their addresses are aligned, but point to no matrices.
 GemmArgs placeholder_args(const GemmProblem& problem);
 
-/// Ok, or why `kernel` cannot take `problem`, and what to type instead.
+/// Ok if `kernel` can take `problem`; otherwise the reason, and what to type instead.
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
 
-/// The library's environment variable, which names the configuration that version best runs.
+/// The library's environment variable. It names the configuration that version best runs.
 inline constexpr const char* kConfigVariable = "HGEMM_CONFIG";
-/// "HGEMM_CONFIG=<value> " where that is set and means something to `kernel`: how a command that repeats a run begins.
+/// The beginning of a command that repeats a run: "HGEMM_CONFIG=<value> " if the variable is set and `kernel` uses it.
 std::string environment_of(const KernelInfo& kernel);
-/// Ok, or that one of these kernels is to run by a configuration that there is not, as the variable has it.
+/// Ok unless one of these kernels uses the variable and has no configuration of that name.
 Status check_environment(std::span<const KernelInfo* const> kernels);
 
-/// Ok, or why `kernel` cannot run on this GPU.
+/// Ok if `kernel` can run on this GPU; otherwise the reason.
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);
 
-/// Why host memory may have run out, and what to do about it. Allocates little.
+/// Says why host memory may have run out, and what to do about it. Allocates little.
 std::string out_of_host_memory_text();
 
-/// What a refusal found, without its advice.
+/// The finding of a refusal, without its advice.
 std::string finding_of(const Status& refusal);
 
-/// Ok, or why CUTLASS's configurations cannot take `problem`.
+/// Ok if CUTLASS's configurations can take `problem`; otherwise the reason.
 Status cutlass_refusal(const GemmProblem& problem);
 
-/// The shapes at which that operation was asked for, or else the one that kernels for `type` are measured at.
+/// The shapes that the user asked for with this operation; if there are none, the default shape for `type`.
 std::vector<GemmShape> shapes_of(const Options& options, const Operation& operation, DataType type);
 
-/// Ok unless kernels were asked for of which none can run at any of the shapes; then why the first cannot.
+/// Ok if a kernel can run at one of the shapes, or if the user named no kernel; otherwise why the first kernel cannot.
 Status check_any_can_run(const Options& options);
 
-/// Kernels that multiply the same types and layouts, and so the same operands.
+/// Kernels that multiply the same types and layouts, so that they can share operands.
 struct KernelGroup {
   GemmProblem problem;  ///< without a shape
   std::vector<const KernelInfo*> kernels;
-  std::vector<GemmShape> shapes;  ///< at which they were asked for
+  std::vector<GemmShape> shapes;  ///< that the user asked for
 };
 
-/// The kernels that were asked for, in groups in the order of their first members. One without kernels where none
-/// were asked for: cuBLAS alone.
+/// Groups the kernels that the user asked for, in the order of their first members. If the user named no kernel, one
+/// group without kernels stands for cuBLAS alone.
 std::vector<KernelGroup> group_kernels(const Options& options);
 
 }  // namespace hopper_gemm
