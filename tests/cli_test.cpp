@@ -118,8 +118,8 @@ struct Faults {
 };
 
 /// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained; CUTLASS's
-/// large tile 6 us, its small one 7 us; best 4 us, the other build of the library 5 us in burst and 3.2 us sustained. Of configurations the second is the fastest in burst, by half a microsecond,
-/// and the third sustained.
+/// large tile 6 us, its small one 7 us; best 4 us, the other build of the library 5 us in burst and 3.2 us sustained.
+/// Of configurations the second is the fastest in burst, by half a microsecond, and the third sustained.
 class FakeSession : public Session {
  public:
   /// `marked`: what profile() was called for is appended there.
@@ -1059,7 +1059,7 @@ TEST_F(TuneTest, ConfigThatIsNoFileOrNoneOfTunes) {
   expect_refused({"2", "--config", ""}, {"--config", "got ''"});
   for (const char* text : {"", "version,name\n", "[{}]", "{\"m\": 3}"}) {
     const std::string path = write_file("wrong.json", text);
-    expect_config_refused({"2", "--config", path.c_str()}, {"--config cannot make out '", "wrong.json"});
+    expect_config_refused({"2", "--config", path.c_str()}, {"--config cannot parse '", "wrong.json"});
   }
 }
 
@@ -1070,7 +1070,7 @@ TEST_F(TuneTest, ConfigWithExtentsThatAreNoneIsRefused) {
         extent);
     const std::string path = write_file("wrong.json", text);
     expect_config_refused({"2", "--size", "64", "--config", path.c_str()},
-                          {"m is ", extent, "a whole number from 1 to 2147483647 is needed"});
+                          {"m is ", extent, "but must be a whole number from 1 to 2147483647"});
   }
 }
 
@@ -1324,7 +1324,8 @@ TEST_F(BestTest, TheSuiteOfBatchesPairsShapesWithTheirNumbers) {
   EXPECT_EQ(platform_.request_.problem.shape, (GemmShape{4096, 512, 512}));
   EXPECT_THAT(out_.str(), HasSubstr("D = A·B, bf16 to bf16, 64 batches\n"));
   platform_.sessions_ = 0;
-  expect_refused({"1", "--suite", "batches"}, {"the kernels of the ladders compute one product, no batch"});
+  expect_refused({"1", "--suite", "batches"},
+                 {"the kernels of the ladders compute one product and no batches"});
 }
 
 TEST_F(BestTest, TheSuiteOfEpiloguesBringsShapesAndOperations) {
@@ -1423,7 +1424,7 @@ TEST_F(AgainstTest, NeedsALibraryOfThisInterface) {
   expect_refused({"best", "--against", "no-such-file.so"},
                  {"--against cannot race 'no-such-file.so': No such file or directory", "type the path of"});
   expect_refused({"best", "--against", path_beside_the_test("fake_library_without_run.so").c_str()},
-                 {"no build of this library", "hgemm_plan_run", "type the path of"});
+                 {"not a build of this library", "hgemm_plan_run", "type the path of"});
   expect_refused({"best", "--against", path_beside_the_test("fake_library_of_another_version.so").c_str()},
                  {"it is version 99.1.0 of the library", "type the path of"});
 }

@@ -75,11 +75,11 @@ TEST(CheckTmaGemm, RefusesOtherLayouts) {
   args.a_layout = Layout::ColumnMajor;
   args.lda = 104;
   expect_status(args, StatusCode::Unsupported,
-                "A is column-major, and the Hopper ladder takes it row-major, [M, K] with K contiguous");
+                "A is column-major, but the Hopper ladder takes a row-major A, [M, K] with K contiguous");
   args = valid_args();
   args.b_layout = Layout::RowMajor;
   expect_status(args, StatusCode::Unsupported,
-                "B is row-major, and the Hopper ladder takes it column-major, [N, K] with K contiguous");
+                "B is row-major, but the Hopper ladder takes a column-major B, [N, K] with K contiguous");
 }
 
 // What any GEMM can take.
@@ -251,17 +251,17 @@ TEST(CheckMmaGemm, RefusesOtherOperationsThanTheLadders) {
   expect_mma_status(args, StatusCode::Unsupported, "alpha = 1 and beta = 0");
   args = valid_args();
   args.b_layout = Layout::RowMajor;
-  expect_mma_status(args, StatusCode::Unsupported, "the Ampere ladder takes it column-major");
+  expect_mma_status(args, StatusCode::Unsupported, "the Ampere ladder takes a column-major B");
   args = valid_args();
   args.a_layout = Layout::ColumnMajor;
   args.lda = 104;
   expect_mma_status(args, StatusCode::Unsupported,
-                    "A is column-major, and the Ampere ladder takes it row-major, [M, K] with K contiguous");
+                    "A is column-major, but the Ampere ladder takes a row-major A, [M, K] with K contiguous");
   args = valid_args();
   args.batch_count = 2;
-  expect_mma_status(args, StatusCode::Unsupported, "one product, no batch");
+  expect_mma_status(args, StatusCode::Unsupported, "one product and no batches");
   args.batch_count = 0;
-  expect_mma_status(args, StatusCode::InvalidArgument, "there must be a batch at least, not 0");
+  expect_mma_status(args, StatusCode::InvalidArgument, "there must be at least one batch, not 0");
   args = valid_args();
   args.activation = Activation::Relu;
   expect_mma_status(args, StatusCode::Unsupported, "add no bias and apply no activation");

@@ -128,24 +128,24 @@ TEST_F(GemmPlanTest, NamesTheFieldAndSaysWhatIsAllowed) {
       {[](auto& gemm) { gemm.activation = Activation{5}; }, kInvalid,
        "activation is 5, but its values are 0 to 4"},
       {[](auto& gemm) { gemm.input_type = DataType::Float32; }, StatusCode::Unsupported,
-       "input_type is fp32, but the library multiplies bf16 and fp16 alone"},
+       "input_type is fp32, but the library multiplies only bf16 and fp16"},
       {[](auto& gemm) { gemm.a.order = Layout{2}; }, kInvalid, "a.order is 2, but its values are 0 to 1"},
       {[](auto& gemm) { gemm.a.leading_dimension = 7; }, kInvalid,
-       "a.leading_dimension is 7, shorter than a line of 8"},
+       "a.leading_dimension is 7, which is shorter than a line of 8"},
       {[](auto& gemm) { gemm.b.leading_dimension = 0; }, kInvalid,
-       "b.leading_dimension is 0, shorter than a line of 24"},
+       "b.leading_dimension is 0, which is shorter than a line of 24"},
       {[](auto& gemm) {
          gemm.b.transposed = true;
          gemm.b.leading_dimension = 7;
        },
-       kInvalid, "b.leading_dimension is 7, shorter than a line of 8"},
+       kInvalid, "b.leading_dimension is 7, which is shorter than a line of 8"},
       {[](auto& gemm) {
          gemm.d.order = Layout::ColumnMajor;
          gemm.d.leading_dimension = 15;
        },
-       kInvalid, "d.leading_dimension is 15, shorter than a line of 16"},
+       kInvalid, "d.leading_dimension is 15, which is shorter than a line of 16"},
       {[](auto& gemm) { gemm.c.leading_dimension = -2; }, kInvalid,
-       "c.leading_dimension is -2, shorter than a line of 24"},
+       "c.leading_dimension is -2, which is shorter than a line of 24"},
       {[](auto& gemm) { gemm.a.batch_stride = -2; }, kInvalid,
        "a.batch_stride is -2, but must be kPacked, 0 or more"},
       {[](auto& gemm) { gemm.a.alignment_bytes = 1; }, kInvalid,
@@ -165,12 +165,12 @@ TEST_F(GemmPlanTest, NamesTheFieldAndSaysWhatIsAllowed) {
          gemm.batch_count = 2;
          gemm.d.batch_stride = 0;
        },
-       kInvalid, "d.batch_stride is 0, so that batches of D overlap"},
+       kInvalid, "d.batch_stride is 0, so batches of D overlap"},
       {[](auto& gemm) {
          gemm.batch_count = 2;
          gemm.d.batch_stride = 16 * 24 - 1;
        },
-       kInvalid, "d.batch_stride is 383, so that batches of D overlap"},
+       kInvalid, "d.batch_stride is 383, so batches of D overlap"},
       {[](auto& gemm) {
          gemm.bias = Bias::PerRow;
          gemm.bias_batch_stride = -3;
@@ -476,7 +476,8 @@ TEST_F(GemmPlanTest, WithoutAProductGoesToTheMmaFamily) {
   EXPECT_THAT(plan_->explain(), HasSubstr("not wgmma: k is 0"));
   EXPECT_THAT(
       create(gemm, {.config = "wgmma"}).message(),
-      HasSubstr("options.config asks for wgmma: k is 0, and what has no product is for mma_sync alone"));
+      HasSubstr(
+          "options.config asks for wgmma: k is 0, and only mma_sync computes a GEMM without a product"));
 }
 
 TEST_F(GemmPlanTest, ReadsNeitherANorBWhereAlphaIsZero) {
@@ -550,7 +551,7 @@ TEST_F(GemmPlanTest, RefusesOperandsByName) {
       {[](auto& operands) { operands.bias = nullptr; }, "operands.bias is null"},
       {[](auto& operands) { operands.workspace = nullptr; }, "operands.workspace is null"},
       {[](auto& operands) { operands.a = at(0x10008); },
-       "operands.a is not 16-byte aligned, as the plan's descriptor promises"},
+       "operands.a is not 16-byte aligned, but the plan's descriptor promises that"},
       {[](auto& operands) { operands.c = at(0x40001); }, "operands.c is not 2-byte aligned"},
       {[](auto& operands) { operands.bias = at(0x50002); }, "operands.bias is not 4-byte aligned"},
       {[](auto& operands) { operands.workspace = at(0x60008); }, "operands.workspace is not 16-byte aligned"},
@@ -624,7 +625,7 @@ TEST_F(GemmPlanTest, RefusesABiasThatItWouldNotAdd) {
 TEST_F(GemmPlanTest, HasAGateOfWholeGroupsAndNoC) {
   GemmDescriptor gemm = small_gemm();
   gemm.gated = true;
-  EXPECT_THAT(create(gemm).message(), HasSubstr("n is 24, but of a gated GEMM must be a multiple of 16"));
+  EXPECT_THAT(create(gemm).message(), HasSubstr("n is 24, but a gated GEMM needs a multiple of 16"));
   gemm.n = 32;
   gemm.d.order = Layout::ColumnMajor;
   EXPECT_EQ(create(gemm).code(), StatusCode::Unsupported);
@@ -650,10 +651,11 @@ TEST_F(GemmPlanTest, StoresTheAuxiliaryOutputApartFromAllElse) {
   gemm.aux.order = Layout::RowMajor;
   gemm.batch_count = 2;
   gemm.aux.batch_stride = 0;
-  EXPECT_THAT(create(gemm).message(), HasSubstr("so that batches of aux overlap"));
+  EXPECT_THAT(create(gemm).message(), HasSubstr("so batches of aux overlap"));
   gemm.batch_count = 1;
   gemm.aux.leading_dimension = 23;
-  EXPECT_THAT(create(gemm).message(), HasSubstr("aux.leading_dimension is 23, shorter than a line of 24"));
+  EXPECT_THAT(create(gemm).message(),
+              HasSubstr("aux.leading_dimension is 23, which is shorter than a line of 24"));
   gemm.aux.leading_dimension = kPacked;
   ASSERT_TRUE(create(gemm).ok());
   GemmOperands operands = small_operands();
@@ -733,7 +735,7 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
   status = create(small_gemm(), {.config = "mma_synca_fake"});
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_EQ(status.message(),
-            "options.config asks for mma_synca_fake: the names of configurations begin with one of wgmma, "
+            "options.config asks for mma_synca_fake: the name of a configuration begins with one of wgmma, "
             "mma_sync");
   fake_wgmma.can_implement = unsupported("the GPU is no Hopper");
   status = create(small_gemm(), {.config = "wgmma_fake"}, kA100);
@@ -744,9 +746,9 @@ TEST_F(GemmPlanTest, RefusesConfigurationsThatThereAreNot) {
 // A process runs many GEMMs, and the variable must break none of them.
 TEST_F(GemmPlanTest, TakesTheEnvironmentForAWish) {
   for (const auto& [wish, reason] :
-       {std::pair("mma_synca_fake", "the names of configurations begin with one of wgmma, mma_sync"),
+       {std::pair("mma_synca_fake", "the name of a configuration begins with one of wgmma, mma_sync"),
         std::pair("mma_sync_128x999", "there is no configuration mma_sync_128x999"),
-        std::pair("\033[31mred\n", "the names of configurations")}) {
+        std::pair("\033[31mred\n", "the name of a configuration begins")}) {
     setenv("HGEMM_CONFIG", wish, 1);
     ASSERT_TRUE(create(small_gemm()).ok()) << wish;
     EXPECT_EQ(plan_->config(), "wgmma_fake");
@@ -780,7 +782,7 @@ TEST_F(GemmPlanTest, RefusesAnOldGpuInASentence) {
   const Status status =
       create(small_gemm(), {}, {.id = 0, .major = 7, .minor = 5, .sm_count = 40, .max_shared_bytes = 0});
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
-  EXPECT_EQ(status.message(), "the GPU has compute capability 7.5, and the library needs 8.0 or newer");
+  EXPECT_EQ(status.message(), "the GPU has compute capability 7.5, but the library needs 8.0 or newer");
 }
 
 // --- The handle ------------------------------------------------------------------------------------------------------
@@ -840,9 +842,9 @@ TEST_F(GemmPlanTest, RefusesAContextThatCannotRunItsConfiguration) {
   fake_wgmma.can_implement = unsupported("there is no room for a cluster");
   const Status status = plan.run(small_operands(), nullptr);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
-  EXPECT_EQ(
-      status.message(),
-      "the current CUDA context is not the plan's, and does not run it: there is no room for a cluster");
+  EXPECT_EQ(status.message(),
+            "the current CUDA context is not the plan's, and it cannot run the plan: there is no room for a "
+            "cluster");
   EXPECT_THAT(fake_wgmma.launched, IsEmpty());
   fake_wgmma.can_implement = {};
   EXPECT_TRUE(plan.run(small_operands(), nullptr).ok()) << "it is tried again";

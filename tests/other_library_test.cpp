@@ -82,23 +82,24 @@ TEST_F(OtherLibraryTest, FilesThatAreNoLibraryAreRefused) {
   EXPECT_THAT(refusal_of(folder_ / "none.so"),
               AllOf(HasSubstr("No such file or directory; "),
                     HasSubstr("type the path of another build's libhopper_gemm.so, such as ")));
-  EXPECT_THAT(refusal_of(folder_), HasSubstr("it is no regular file"));
+  EXPECT_THAT(refusal_of(folder_), HasSubstr("it is not a regular file"));
   const fs::path text = folder_ / "text.so";
   std::ofstream(text) << "this is no shared object, but longer than the header of one would have to be";
   EXPECT_THAT(refusal_of(text), HasSubstr("': invalid ELF header; type the path"));
 }
 
 TEST_F(OtherLibraryTest, LibraryWithoutAFunctionIsRefused) {
-  EXPECT_THAT(refusal_of(path_beside_the_test("fake_library_without_run.so")),
-              HasSubstr("it is no build of this library, since it has no function hgemm_plan_run; type"));
+  EXPECT_THAT(
+      refusal_of(path_beside_the_test("fake_library_without_run.so")),
+      HasSubstr("it is not a build of this library, because it has no function hgemm_plan_run; type"));
 }
 
 TEST_F(OtherLibraryTest, OtherInterfacesAreRefused) {
   const std::string version = HOPPER_GEMM_VERSION_STRING;
   const std::string known = version.substr(0, version.rfind('.'));
   EXPECT_THAT(refusal_of(path_beside_the_test("fake_library_of_another_version.so")),
-              AllOf(HasSubstr("it is version 99.1.0 of the library, and this program, of version " + version +
-                              ", can call versions " + known + ".*; "),
+              AllOf(HasSubstr("it is version 99.1.0 of the library, but this program is version " + version +
+                              " and can call only versions " + known + ".*; "),
                     HasSubstr("type the path of a build of such a version")));
   EXPECT_THAT(refusal_of(path_beside_the_test("fake_library_with_old_operands.so")),
               AllOf(HasSubstr("its gemm.h has other structs than this program's "),
@@ -115,7 +116,7 @@ TEST_F(OtherLibraryTest, OneOfBeforeTheGateIsRacedWithoutIt) {
   args.gated = true;
   const Status refusal = library->launch(args, nullptr);
   EXPECT_EQ(refusal.code(), StatusCode::Unsupported);
-  EXPECT_EQ(refusal.message(), "it is of a version that has no gated GEMM");
+  EXPECT_EQ(refusal.message(), "its version has no gated GEMM");
 }
 
 TEST_F(OtherLibraryTest, GetsTheDescriptorAndTheOperands) {

@@ -144,7 +144,7 @@ void expect_unreadable(const std::string& text, const std::string& reason) {
   std::vector<TunedConfig> configs;
   const Status status = parse_tuned_json("some/file", text, &configs);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("--config cannot make out 'some/file'"), HasSubstr(reason),
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("--config cannot parse 'some/file'"), HasSubstr(reason),
                                       HasSubstr("`./matmul tune`")));
 }
 

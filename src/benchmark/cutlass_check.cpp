@@ -20,7 +20,7 @@ bool is_cutlass_problem(const GemmProblem& problem) {
 Status check_cutlass_gemm(const GemmArgs& args) {
   if (!is_cutlass_problem(problem_of(args))) {
     return unsupported(
-        "CUTLASS is built for bf16 or fp16 alone, A row-major and B column-major, [M, K] and [N, K] with K "
+        "CUTLASS is built only for bf16 or fp16, A row-major and B column-major, [M, K] and [N, K] with K "
         "contiguous, alpha = 1, beta = 0, no bias, no activation and no batches");
   }
   // The rules for A, B and D's rows are those of the ladder that it is compared with.
@@ -28,10 +28,10 @@ Status check_cutlass_gemm(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
   if (n % kTmaAlignmentElems != 0) {
     return unsupported("N = " + std::to_string(n) +
-                       " is not a multiple of 8, and CUTLASS's epilogue stores 8 elements at a time");
+                       " is not a multiple of 8, but CUTLASS's epilogue stores 8 elements at a time");
   }
   if (m > kMostExtent || n > kMostExtent || k > kMostExtent) {
-    return unsupported("M, N and K are at most " + std::to_string(kMostExtent) + " for CUTLASS's grid");
+    return unsupported("M, N and K must be at most " + std::to_string(kMostExtent) + " for CUTLASS's grid");
   }
   return {};
 }

@@ -11,21 +11,19 @@ namespace hopper_gemm {
 Status check_any_device(int driver_version, cudaError_t count_error, int count) {
   if (driver_version == 0) {
     return unsupported(
-        "no NVIDIA driver is installed; type `./matmul list` to see what there is to run on a machine with "
-        "an "
-        "sm_90 GPU (H100, H200)");
+        "no NVIDIA driver is installed; type `./matmul list` to see the versions and the GPUs that they "
+        "need");
   }
   if (count_error == cudaErrorInsufficientDriver) {
     return unsupported(
-        fmt::format("the NVIDIA driver supports CUDA {} but this program was built with CUDA {}; update the "
+        fmt::format("the NVIDIA driver supports CUDA {}, but this program was built with CUDA {}; update the "
                     "driver, or build with an older toolkit (12.3 or later)",
                     cuda_version_text(driver_version), cuda_version_text(CUDART_VERSION)));
   }
   if (count_error == cudaErrorNoDevice || (count_error == cudaSuccess && count == 0)) {
     return unsupported(
         "no NVIDIA GPU is visible to CUDA (CUDA_VISIBLE_DEVICES may hide it); type `./matmul list` to see "
-        "what "
-        "there is to run on an sm_90 GPU (H100, H200)");
+        "the versions and the GPUs that they need");
   }
   return cuda_status(count_error, "cudaGetDeviceCount");
 }

@@ -86,7 +86,7 @@ Status check_memory(const GemmShape& shape, const DeviceInfo& device,
   const std::string advice =
       square > 0 ? fmt::format("type --size {} or less", square) : "end the programs that hold its memory";
   return out_of_memory(
-      fmt::format("the shape {} needs {:.1f} GB of GPU memory but {} has {:.1f} GB free of {:.1f} GB; {}",
+      fmt::format("the shape {} needs {:.1f} GB of GPU memory, but {} has {:.1f} GB free of {:.1f} GB; {}",
                   to_string(shape), gigabytes(needed_bytes), device.name, gigabytes(device.free_bytes),
                   gigabytes(device.total_bytes), advice));
 }

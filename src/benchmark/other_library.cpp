@@ -23,7 +23,8 @@ template <typename Function>
 Status find_function(void* library, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(library, name));
   if (*function != nullptr) return {};
-  return invalid_argument(fmt::format("it is no build of this library, since it has no function {}", name));
+  return invalid_argument(
+      fmt::format("it is not a build of this library, because it has no function {}", name));
 }
 
 /// Versions whose interface is the same, as the shared object's name has it: "0.1".
@@ -87,7 +88,7 @@ Status OtherLibrary::load(const std::string& option, const std::string& path,
   if (interface_of(api.version()) != known_interface) {
     return refuse(
         fmt::format(
-            "it is version {} of the library, and this program, of version {}, can call versions {}.*",
+            "it is version {} of the library, but this program is version {} and can call only versions {}.*",
             loaded->version(), HOPPER_GEMM_VERSION_STRING, known_interface),
         "type the path of a build of such a version");
   }
@@ -97,7 +98,7 @@ Status OtherLibrary::load(const std::string& option, const std::string& path,
               fmt::format("the library in '{}' does not run here: {}", path, checked.message())};
     }
     return refuse(fmt::format("its gemm.h has other structs than this program's ({})", checked.message()),
-                  "type the path of a build whose gemm.h has the same");
+                  "type the path of a build whose gemm.h has the same structs");
   }
   *library = std::move(loaded);
   return {};
@@ -124,12 +125,12 @@ Status OtherLibrary::find_functions(const std::string& path, Api* api) {
   std::error_code error;
   // dlopen() would wait for whoever writes to a pipe.
   if (!fs::is_regular_file(path, error)) {
-    return invalid_argument(error ? error.message() : "it is no regular file");
+    return invalid_argument(error ? error.message() : "it is not a regular file");
   }
   // dlopen() looks for a name without a slash in the folders of installed libraries.
   const std::string absolute = fs::absolute(path);
-  // RTLD_LOCAL: nobody's calls are bound to its functions. Its own are bound to itself, because the program exports none
-  // of the library's, which a test holds. Never closed: a kernel of it may run until the process ends.
+  // RTLD_LOCAL: nobody's calls are bound to its functions. Its own are bound to itself, because the program exports
+  // none of the library's, which a test holds. Never closed: a kernel of it may run until the process ends.
   void* const handle = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const std::string_view reason = dlerror();
@@ -169,7 +170,7 @@ Status OtherLibrary::find_plan(const GemmArgs& args) {
                      is_same_problem(kept_.descriptor, descriptor);
   if (is_it) return {};
   if (descriptor.gated && struct_bytes_.descriptor < sizeof(hgemm_descriptor_t)) {
-    return unsupported("it is of a version that has no gated GEMM");
+    return unsupported("its version has no gated GEMM");
   }
   const Status made = make_plan(to_c(descriptor), args.workspace_bytes);
   // A GEMM, as check_gemm() has found, but none for this library.

@@ -213,8 +213,8 @@ class CudaSession : public Session {
     add({.version = std::string(kBaselineVersion),
          .variant = fmt::format("cublasLt #{}", fmt::join(verdicts.wrong, ", #")),
          .flops = flops(),
-         .fault = fmt::format("{} of {} candidates: {}", verdicts.wrong.size(), candidates_->count(),
-                              verdicts.first_fault)},
+         .fault = fmt::format("{} of {} candidates are wrong: {}", verdicts.wrong.size(),
+                              candidates_->count(), verdicts.first_fault)},
         nullptr);
     return {};
   }
@@ -288,7 +288,7 @@ bool CudaPlatform::has_cutlass() { return !cutlass_configs(DataType::BFloat16).e
 Status CudaPlatform::query_device(DeviceInfo* device) {
   HG_RETURN_IF_ERROR(query_cuda_device(device));
   if (has_gpu_kernels()) return {};
-  return unsupported("this program was built without kernels for GPUs; `./dev build` compiles them");
+  return unsupported("this program was built without kernels for GPUs; type `./dev build` to compile them");
 }
 
 Status CudaPlatform::check_tensor_map_support() { return hopper_gemm::check_tensor_map_support(); }

@@ -178,8 +178,8 @@ Status parse_shape(std::string_view argument, std::string_view text, GemmShape* 
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape) {
   if (text.find_first_of("xX") != std::string_view::npos) {
     return invalid_argument(fmt::format(
-        "{} got '{}', but takes one N for the shape NxNxN; type for example {} 8192, or --shape {}", argument,
-        text, argument, kExampleShape));
+        "{} got '{}', but it takes one N for the shape NxNxN; type for example {} 8192, or --shape {}",
+        argument, text, argument, kExampleShape));
   }
   int extent = 0;
   HG_RETURN_IF_ERROR(parse_extent(argument, "M, N and K", "8192", text, &extent));

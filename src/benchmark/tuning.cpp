@@ -25,7 +25,7 @@ int extent_of(const Json& object, const char* name) {
     const auto extent = value.get<std::int64_t>();
     if (extent >= 1 && extent <= std::numeric_limits<int>::max()) return static_cast<int>(extent);
   }
-  throw std::invalid_argument(fmt::format("{} is {}, and a whole number from 1 to {} is needed", name,
+  throw std::invalid_argument(fmt::format("{} is {}, but must be a whole number from 1 to {}", name,
                                           excerpt(value.dump()), std::numeric_limits<int>::max()));
 }
 
@@ -83,8 +83,8 @@ Status parse_tuned_json(const std::string& path, std::string_view text, std::vec
     for (const Json& object : Json::parse(text)) configs->push_back(from_json(object));
   } catch (const std::exception& error) {
     return invalid_argument(fmt::format(
-        "--config cannot make out '{}' ({}); type the name of a file that `./matmul tune` wrote by --json",
-        path, excerpt(error.what())));
+        "--config cannot parse '{}' ({}); type the name of a file that `./matmul tune` wrote by --json", path,
+        excerpt(error.what())));
   }
   return {};
 }

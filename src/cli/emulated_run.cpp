@@ -45,8 +45,8 @@ constexpr GemmShape kDefaultFp32Shapes[] = {{128, 128, 64}, {67, 129, 40}, {129,
 // Persistent kernels launch a CTA for each SM. There are only a few, so that each CTA computes several tiles.
 constexpr int kSms[] = {2, 4, 6};
 
-// The most multiply-adds of a launch, in whole tiles. They take some ten seconds. The limit also bounds the memory to less
-// than 1 GB, because a whole tile has a K of at least 64.
+// The most multiply-adds of a launch, in whole tiles. They take some ten seconds. The limit also bounds the memory to
+// less than 1 GB, because a whole tile has a K of at least 64.
 struct SizeLimit {
   double multiply_adds;
   int largest_square;
@@ -54,8 +54,8 @@ struct SizeLimit {
 constexpr SizeLimit kTensorCoreLimit = {0x1p31, 1280};
 constexpr SizeLimit kFp32Limit = {0x1p25, 256};
 
-// Guarded rows in front of D, more than the tallest tile has. The allocation ends behind D, and the emulator reports who
-// writes there.
+// Guarded rows in front of D, more than the tallest tile has. The allocation ends behind D, and the emulator reports
+// who writes there.
 constexpr std::int64_t kGuardRows = 256;
 
 constexpr int kUnitBytes = sizeof(std::uint16_t);  // of GuardedOutput
@@ -155,7 +155,8 @@ std::string guard_fault(const GuardedOutput& output, std::int64_t unit_count) {
     if (touched++ == 0) first = index - output.offset;
   });
   if (touched == 0) return "";
-  return fmt::format("{} elements outside of D were overwritten, the first {}", ceil_div(touched, unit_count),
+  return fmt::format("{} elements outside of D were overwritten, the first {}",
+                     ceil_div(touched, unit_count),
                      first < 0 ? fmt::format("{} elements in front of it", ceil_div(-first, unit_count))
                                : fmt::format("in the padding of row {}, in column {}", first / output.ldd,
                                              first % output.ldd / unit_count));
@@ -184,8 +185,8 @@ std::string indented(const std::string& text) {
 
 }  // namespace
 
-/// A, B, D and the reference of one problem, in the emulator's memory. There may be only one of these at a time, because
-/// its destructor frees all of the emulator's memory.
+/// A, B, D and the reference of one problem, in the emulator's memory. There may be only one of these at a time,
+/// because its destructor frees all of the emulator's memory.
 class EmulatedRun::Operands {
  public:
   /// Throws std::bad_alloc.

@@ -19,10 +19,10 @@ namespace hopper_gemm {
 /// The emulator's part of `matmul`. It verifies every version at every shape that the user asked for, with one schedule
 /// for each seed.
 ///
-/// It is as strict as on a GPU: A, B and D have padded rows, the padding of A and B is NaN, and D is poisoned with NaN and
-/// guarded. The results of integer data must be exact. The results of normal and uniform data may be off by one rounding
-/// to their type and by the error of an fp32 sum of K products. One seed determines everything, data included, so one
-/// seed is enough to repeat a failure.
+/// It is as strict as on a GPU: A, B and D have padded rows, the padding of A and B is NaN, and D is poisoned with NaN
+/// and guarded. The results of integer data must be exact. The results of normal and uniform data may be off by one
+/// rounding to their type and by the error of an fp32 sum of K products. One seed determines everything, data included,
+/// so one seed is enough to repeat a failure.
 class EmulatedRun {
  public:
   /// `reason`: why this runs on the emulator although the user did not ask for it. Empty if the user did.

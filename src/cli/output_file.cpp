@@ -39,8 +39,8 @@ void remove_pending(int signal_number) {
   raise(signal_number);
 }
 
-/// A file of another name in the folder of `path`. Unless it was renamed, the end of the scope or of the process removes
-/// it.
+/// A file of another name in the folder of `path`. Unless it was renamed, the end of the scope or of the process
+/// removes it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& path)

@@ -9,16 +9,16 @@ namespace hopper_gemm {
 
 /// The file that an argument such as --csv names.
 ///
-/// A regular file is written as a whole or not at all: write() writes another file in the same folder and renames it. The
-/// file keeps its permissions. Neither a full disk nor SIGINT, SIGTERM or SIGHUP leaves the other file behind. Pipes and
-/// devices, such as /dev/stdout, are written directly.
+/// A regular file is written as a whole or not at all: write() writes another file in the same folder and renames it.
+/// The file keeps its permissions. Neither a full disk nor SIGINT, SIGTERM or SIGHUP leaves the other file behind.
+/// Pipes and devices, such as /dev/stdout, are written directly.
 class OutputFile {
  public:
   /// None: write() does nothing.
   OutputFile() = default;
 
-  /// Finds the file that `path` names, also through symbolic links. Leaves no file behind. InvalidArgument: write() could
-  /// not succeed there; the message names `argument`.
+  /// Finds the file that `path` names, also through symbolic links. Leaves no file behind. InvalidArgument: write()
+  /// could not succeed there; the message names `argument`.
   static Status find(std::string_view argument, const std::string& path, OutputFile* file);
 
   bool is_none() const { return path_.empty(); }

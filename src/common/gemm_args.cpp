@@ -75,7 +75,7 @@ Status check_16_byte_rows(const Operand& operand) {
   const std::string ld_name = operand.leading_dimension_name;
   if (operand.leading_dimension % kTmaAlignmentElems != 0) {
     return unsupported(ld_name + " = " + std::to_string(operand.leading_dimension) +
-                       " is not a multiple of 8, so that not every row starts 16-byte aligned");
+                       " is not a multiple of 8, so not every row starts 16-byte aligned");
   }
   if (std::bit_cast<std::uintptr_t>(operand.data) % 16 != 0) {
     return unsupported(std::string(operand.name) + " is not 16-byte aligned");
@@ -99,19 +99,19 @@ Status check_ladder_gemm(const GemmArgs& args, const std::string& ladder) {
   HG_RETURN_IF_ERROR(check_gemm(args));
   HG_RETURN_IF_ERROR(check_ladder_operation(args));
   if (args.a_layout != Layout::RowMajor) {
-    return unsupported("A is column-major, and the " + ladder +
-                       " takes it row-major, [M, K] with K contiguous");
+    return unsupported("A is column-major, but the " + ladder +
+                       " takes a row-major A, [M, K] with K contiguous");
   }
   if (args.b_layout != Layout::ColumnMajor) {
-    return unsupported("B is row-major, and the " + ladder +
-                       " takes it column-major, [N, K] with K contiguous");
+    return unsupported("B is row-major, but the " + ladder +
+                       " takes a column-major B, [N, K] with K contiguous");
   }
   if (args.alpha != 1 || args.beta != 0) {
-    return unsupported("the " + ladder + " computes A·B alone: alpha = 1 and beta = 0");
+    return unsupported("the " + ladder + " computes only A·B, with alpha = 1 and beta = 0");
   }
   if (k % kTmaAlignmentElems != 0) {
     return unsupported("K = " + std::to_string(k) +
-                       " is not a multiple of 8, as the kernels of the ladder take it");
+                       " is not a multiple of 8, but the kernels of the ladder need one");
   }
   for (const Operand& operand : {a_of(args), b_of(args), d_of(args)}) {
     HG_RETURN_IF_ERROR(check_16_byte_rows(operand));
@@ -138,16 +138,16 @@ GemmProblem problem_of(const GemmArgs& args) {
 Status check_gemm(const GemmArgs& args) {
   const auto [m, n, k] = args.shape;
   if (m < 0 || n < 0 || k < 0) {
-    return invalid_argument("M, N and K must not be negative, as in " + extents_text(args.shape));
+    return invalid_argument("M, N and K must not be negative, but are " + extents_text(args.shape));
   }
   if (args.batch_count < 1) {
-    return invalid_argument("there must be a batch at least, not " + std::to_string(args.batch_count));
+    return invalid_argument("there must be at least one batch, not " + std::to_string(args.batch_count));
   }
   if (args.gated && n % (2 * kGateColumns) != 0) {
     return invalid_argument("N = " + std::to_string(n) + " of a gated GEMM is not a multiple of " +
                             std::to_string(2 * kGateColumns));
   }
-  if (args.gated && args.beta != 0) return invalid_argument("a gated GEMM adds no C, so that beta must be 0");
+  if (args.gated && args.beta != 0) return invalid_argument("a gated GEMM adds no C, so beta must be 0");
   if (m == 0 || n == 0) return {};
   if (args.alpha != 0) {
     HG_RETURN_IF_ERROR(check_operand(a_of(args)));
@@ -165,7 +165,8 @@ Status check_gemm(const GemmArgs& args) {
 }
 
 Status check_ladder_operation(const GemmArgs& args) {
-  if (args.batch_count != 1) return unsupported("the kernels of the ladders compute one product, no batch");
+  if (args.batch_count != 1)
+    return unsupported("the kernels of the ladders compute one product and no batches");
   if (args.bias_kind == Bias::None && args.activation == Activation::None && !args.gated) return {};
   return unsupported("the kernels of the ladders add no bias and apply no activation or gate");
 }
@@ -215,7 +216,7 @@ Status check_mma_gemm(const GemmArgs& args) {
   // The ring of stages runs ahead of K's end, and counts columns in 32 bits.
   if (args.shape.k > kMaxMmaK) {
     return unsupported("K = " + std::to_string(args.shape.k) +
-                       ", and versions 1 to 5 of the Ampere ladder take at most " + std::to_string(kMaxMmaK));
+                       ", but versions 1 to 5 of the Ampere ladder take at most " + std::to_string(kMaxMmaK));
   }
   return {};
 }

@@ -21,7 +21,7 @@ Status wait_with_watchdog(cudaStream_t stream, double seconds) {
     const auto now = Clock::now();
     if (now > deadline) {
       return {StatusCode::Timeout,
-              "a kernel was still running after " + std::to_string(seconds) + " s and is taken to hang"};
+              "a kernel was still running after " + std::to_string(seconds) + " s, so it is taken to hang"};
     }
     if (now - start > kSpinTime) std::this_thread::sleep_for(std::chrono::microseconds(200));
   }

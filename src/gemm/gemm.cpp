@@ -53,8 +53,7 @@ Status GemmPlan::create(const GemmDescriptor& descriptor, const GemmOptions& opt
 Status GemmPlan::run(const GemmOperands& operands, cudaStream_t stream) const {
   // A successful run allocates nothing, but an error message does.
   return without_bad_alloc([&]() -> Status {
-    if (plan_ == nullptr)
-      return invalid_argument("the plan is empty: create() has not made it one of a problem");
+    if (plan_ == nullptr) return invalid_argument("the plan is empty; call create() first");
     const std::uint64_t context = current_context_id();
     if (context != 0 && context == plan_->device().context) return plan_->run(operands, stream);
     std::shared_ptr<const library::Plan> plan = plan_;
@@ -77,12 +76,12 @@ const std::string& GemmPlan::config() const {
   return plan_ == nullptr ? none : plan_->config();
 }
 
-std::string GemmPlan::explain() const { return plan_ == nullptr ? "a plan of nothing\n" : plan_->explain(); }
+std::string GemmPlan::explain() const { return plan_ == nullptr ? "the plan is empty\n" : plan_->explain(); }
 
 Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, const void* up,
                               const MatrixLayout& halves, void* b, cudaStream_t stream) {
   return without_bad_alloc([&]() -> Status {
-    if (!gemm.gated) return invalid_argument("gemm.gated is false, so that its B has no gate");
+    if (!gemm.gated) return invalid_argument("gemm.gated is false, so its B has no gate");
     library::CheckedGemm checked;
     HG_RETURN_IF_ERROR(library::CheckedGemm::create(gemm, {}, &checked));
     GemmDescriptor of_half = gemm;

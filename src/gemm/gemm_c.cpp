@@ -96,7 +96,7 @@ Status read_struct(const char* name, const char* type, const Struct* value, std:
   return invalid_argument(
       std::string(name) + "->struct_bytes is " + std::to_string(value->struct_bytes) + ", but a " + type +
       " of this library has " + std::to_string(sizeof(Struct)) +
-      ": start from its initialiser, and use the header of library " HOPPER_GEMM_VERSION_STRING);
+      "; start from its initialiser and use the header of library " HOPPER_GEMM_VERSION_STRING);
 }
 
 /// The number in memory. A C enum may hold any number, but C++ must not read an enum whose value is none of its names.

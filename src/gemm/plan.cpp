@@ -41,7 +41,8 @@ std::string problem_text(const CheckedGemm& gemm, const Device& device) {
   const std::string_view major_of_a = a.major == OperandMajor::K ? "K" : "M";
   const std::string_view major_of_b = b.major == OperandMajor::K ? "K" : "N";
   std::string text = std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
-  if (gemm.computes_transpose()) text += " (D is column-major: its transpose, of B and A)";
+  if (gemm.computes_transpose())
+    text += " (D is column-major, so the kernel computes its transpose from B and A)";
   if (batch_count > 1) text += ", " + std::to_string(batch_count) + " batches";
   text += std::string(", ") + to_string(input_type) + " to " + to_string(epilogue.output_type);
   text.append(", A ").append(major_of_a).append("-major, B ").append(major_of_b).append("-major, on ");
@@ -53,7 +54,7 @@ std::string problem_text(const CheckedGemm& gemm, const Device& device) {
 Status check_backend(const Backend& backend, const Backend& last, const Problem& problem,
                      const Device& device) {
   if (problem.args.shape.k == 0 && &backend != &last) {
-    return unsupported("k is 0, and what has no product is for " + std::string(last.name) + " alone");
+    return unsupported("k is 0, and only " + std::string(last.name) + " computes a GEMM without a product");
   }
   return backend.can_implement(problem, device);
 }
@@ -102,7 +103,7 @@ Status Plan::prepare(const std::string& requested, std::span<const Backend* cons
     explanation_ += "not " + name + ": " + status.message() + "\n";
   }
   if (requested.empty()) return unsupported("no kernel computes this: " + refusals);
-  return refusals.empty() ? invalid_argument("the names of configurations begin with one of " + families)
+  return refusals.empty() ? invalid_argument("the name of a configuration begins with one of " + families)
                           : status;
 }
 
@@ -153,8 +154,8 @@ Status Plan::for_context(const Device& device, std::span<const Backend* const> b
     if (prepared_ != nullptr) {
       const Status status = made->prepare(config_, backends);
       if (!status.ok()) {
-        return {status.code(),
-                "the current CUDA context is not the plan's, and does not run it: " + status.message()};
+        return {status.code(), "the current CUDA context is not the plan's, and it cannot run the plan: " +
+                                   status.message()};
       }
       HG_RETURN_IF_ERROR(made->complete(backends));
     }

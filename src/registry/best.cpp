@@ -92,7 +92,7 @@ Status choose(const GemmArgs& args, KernelChoice* choice) {
   HG_RETURN_IF_ERROR(can_implement(args));
   if (is_single(args)) {
     const std::string version(single_kernel().version);
-    *choice = {version, "the library multiplies bf16 and fp16; fp32 is for " + version + ": " +
+    *choice = {version, "the library multiplies bf16 and fp16; fp32 runs version " + version + ": " +
                             std::string(single_kernel().idea) + "\n"};
     return {};
   }

@@ -304,7 +304,7 @@ std::int64_t verify_required_bytes(const GemmProblem& problem) {
 
 Status verify_targets(const GemmProblem& problem, std::span<const VerifyTarget> targets,
                       const VerifyOptions& options, std::vector<VerifyReport>* reports) {
-  reports->assign(targets.size(), {.verified = false, .detail = "verification did not come to an end"});
+  reports->assign(targets.size(), {.verified = false, .detail = "verification did not finish"});
   auto verification = std::make_unique<Verification>(problem, options);
   const Status status = verify_with(*verification, targets, options.integers_only, reports);
   // Freeing GPU memory waits for the kernels that may use it: for one that hangs, forever.

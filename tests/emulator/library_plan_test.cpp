@@ -182,7 +182,7 @@ TEST(EmulatedLibraryPlan, SaysWhatItChoseAndWhy) {
   gemm.a.alignment_bytes = 4;
   ASSERT_TRUE(plan.create(gemm).ok());
   EXPECT_THAT(plan.config(), StartsWith("mma_sync_"));
-  EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: wgmma: the address of A is no multiple of 16 bytes"));
+  EXPECT_THAT(plan.explain(), HasSubstr("not wgmma: wgmma: the address of A is not a multiple of 16 bytes"));
 }
 
 // The driver takes maps that its manual does not allow. Should it refuse them one day, every plan still has to run.

@@ -207,8 +207,8 @@ std::vector<Case> cases_of_mixed_n() {
     LibraryProblem batched{.shape = {264, 776, 72}, .batch_count = 3};
     cases.push_back({config, batched, 3 * cluster_size(config)});
     if (config.kernel.epilogues == Epilogues::AlphaOnly) continue;
-    // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths, several tiles behind
-    // each other, and more K blocks than stages.
+    // D that TMA stores, stores but for its last columns, and leaves to another kernel; both widths, several tiles
+    // behind each other, and more K blocks than stages.
     for (int number = 0; number < 24; ++number) {
       LibraryProblem problem = general(
           {number % 3 == 0 ? 520 : 140, number % 2 == 0 ? 520 : 779, number % 5 == 0 ? 328 : 72}, number);
@@ -323,7 +323,8 @@ std::vector<Case> cases_of_splits() {
 }
 
 /// Auxiliary outputs and gates: of every configuration once, but of large clusters that share K only with the smallest
-/// tiles; and of those with a mixed tile N with all that goes along with them, an output that TMA cannot store among it.
+/// tiles; and of those with a mixed tile N with all that goes along with them, an output that TMA cannot store among
+/// it.
 std::vector<Case> cases_of_outputs() {
   std::vector<Case> cases;
   int number = 0;
@@ -496,7 +497,8 @@ TEST(EmulatedLibraryWgmmaChoice, NamesAllThatCanBeChosen) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
-/// A small D with a K that is long enough for all SMs. A is MN-major: a kernel for small M would do without the workspace.
+/// A small D with a K that is long enough for all SMs. A is MN-major: a kernel for small M would do without the
+/// workspace.
 library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
   library::Problem problem{.args = {},
                            .alignments = {.a = 16, .b = 16, .c = 16, .d = 16},
@@ -538,10 +540,10 @@ TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSplitK) {
     return status.message();
   };
   EXPECT_THAT(refusal(problem_of_long_k(0)),
-              testing::HasSubstr("its partials take a workspace of 153600 bytes, and the limit is 0"));
+              testing::HasSubstr("its partials take a workspace of 153600 bytes, but the limit is 0"));
   library::Problem problem = problem_of_long_k(kWorkspaceLimitBytes);
   problem.args.shape.k = 31 * 64;
-  EXPECT_THAT(refusal(problem), testing::HasSubstr("K has 31 blocks of 64, fewer than CTAs"));
+  EXPECT_THAT(refusal(problem), testing::HasSubstr("K has 31 blocks of 64, fewer than the CTAs"));
   problem.args.shape = {4097, 4096, 65536};
   EXPECT_THAT(refusal(problem), testing::HasSubstr("D has more than 2^24 elements"));
 }
@@ -550,7 +552,7 @@ TEST(EmulatedLibraryWgmmaChoice, LeavesWhatAKernelCannotDoToOneForWhichTheGpuHas
   const char* const config = "cooperative_128x144_s5";
   const std::pair<LibraryProblem, const char*> cases[] = {
       {{.shape = {133, 152, 75}, .beta = -2}, "where beta is not 0:\n  cooperative_"},
-      {{.shape = {133, 152, 75}, .major_b = OperandMajor::MN}, "does not compute such a problem"}};
+      {{.shape = {133, 152, 75}, .major_b = OperandMajor::MN}, "cannot compute this problem"}};
   for (const auto& [library_problem, reason] : cases) {
     // Of one SM there are no clusters.
     for (const int sms : {1, 4}) {
@@ -590,7 +592,7 @@ TEST(EmulatedLibraryWgmmaChoice, TakesTheBestOfAScheduleThatIsAskedFor) {
   }
   const Status refused = wgmma_backend().prepare(gemm.problem(), device_of(4), "small_m", &prepared);
   EXPECT_EQ(refused.code(), StatusCode::Unsupported);
-  EXPECT_EQ(refused.message(), "no kernel of the schedule small_m computes it");
+  EXPECT_EQ(refused.message(), "no kernel of the schedule small_m can compute this problem");
 }
 
 TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {
@@ -600,7 +602,7 @@ TEST(EmulatedLibraryWgmmaChoice, RefusesClustersForWhichTheGpuHasNoRoom) {
     std::unique_ptr<const PreparedGemm> prepared;
     const Status status = wgmma_backend().prepare(gemm.problem(), device_of(1), name, &prepared);
     EXPECT_EQ(status.code(), StatusCode::Unsupported);
-    EXPECT_EQ(status.message(), std::string(name) + ": the GPU runs no cluster of so many CTAs");
+    EXPECT_EQ(status.message(), std::string(name) + ": the GPU cannot run a cluster of so many CTAs");
   }
 }
 

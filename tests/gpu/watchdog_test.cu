@@ -35,7 +35,7 @@ TEST(WatchdogDeathTest, TurnsAHangIntoATimeout) {
   HG_SKIP_WITHOUT_HOPPER();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(verify_endless_kernel(), testing::ExitedWithCode(3),
-              "endless: a kernel was still running after 0.5.* s and is taken to hang");
+              "endless: a kernel was still running after 0.5.* s, so it is taken to hang");
 }
 
 }  // namespace

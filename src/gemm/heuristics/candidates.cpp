@@ -146,12 +146,12 @@ GemmEpilogue partials_epilogue(GemmShape shape) {
 std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
                              int batch_count, int alignment_bytes, int elem_bytes) {
   const std::string of = std::string(" of ") + name;
-  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is no multiple of 16 bytes";
+  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is not a multiple of 16 bytes";
   if (!is_tma_pitch(leading_dimension, elem_bytes)) {
-    return "the leading dimension" + of + " is no multiple of 16 bytes below 2^40";
+    return "the leading dimension" + of + " is not a multiple of 16 bytes below 2^40";
   }
   if (batch_count > 1 && batch_stride != 0 && !is_tma_pitch(batch_stride, elem_bytes)) {
-    return "the batch stride" + of + " is no multiple of 16 bytes below 2^40";
+    return "the batch stride" + of + " is not a multiple of 16 bytes below 2^40";
   }
   return "";
 }
@@ -227,16 +227,16 @@ std::string fault_of(const Problem& problem, const GemmConfig& config) {
   const int k_blocks = ceil_div(args.shape.k, block_k);
   if (config.split_k * config.workspace_split_k > k_blocks) {
     return "K has " + std::to_string(k_blocks) + " blocks of " + std::to_string(block_k) +
-           ", fewer than CTAs that would share it";
+           ", fewer than the CTAs that would share it";
   }
   if (config.workspace_split_k == 1) return "";
   // A larger D has enough tiles to keep the GPU busy without a split-K.
   constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
   if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) {
-    return "D has more than 2^24 elements, too many for a split-K through the workspace";
+    return "D has more than 2^24 elements, which is too many for a split-K through the workspace";
   }
   if (const std::size_t bytes = workspace_bytes(args, config); bytes > problem.workspace_limit_bytes) {
-    return "its partials take a workspace of " + std::to_string(bytes) + " bytes, and the limit is " +
+    return "its partials take a workspace of " + std::to_string(bytes) + " bytes, but the limit is " +
            std::to_string(problem.workspace_limit_bytes);
   }
   return "";

@@ -28,11 +28,11 @@ namespace hopper_gemm::library {
 namespace {
 
 constexpr const char* kDescription =
-    R"(Holds the library's estimates against measured times, and fits their coefficients.
+    R"(Compares the library's estimates with measured times, and fits the coefficients of the cost model.
 
-Prints how much longer the configurations run that the model takes than the best that were measured, the coefficients,
-how far the times of each configuration are off, and for every shape what is chosen and what the best is. Enter what
-you believe in CostModel (src/gemm/heuristics/cost_model.hpp).)";
+Prints how much slower the configurations are that the model chooses than the best measured ones, the coefficients, how
+far the estimates of each configuration are off, and the chosen and the best configuration for every shape. Enter the
+coefficients that you believe in CostModel (src/gemm/heuristics/cost_model.hpp).)";
 
 struct Coefficient {
   const char* name;
@@ -150,8 +150,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
   for (const std::string& path : paths) {
     std::ifstream file(path);
     std::string line;
-    if (!std::getline(file, line))
-      throw std::runtime_error(path + ": there is no such file, or nothing in it");
+    if (!std::getline(file, line)) throw std::runtime_error(path + ": there is no such file, or it is empty");
     const std::vector<std::string> header = fields_of(line);
     const auto column = [&](const char* name) {
       const auto found = std::find(header.begin(), header.end(), name);
@@ -172,7 +171,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     for (int number = 2; std::getline(file, line); ++number) {
       const std::vector<std::string> fields = fields_of(line);
       if (fields.size() != header.size()) {
-        throw std::runtime_error(fmt::format("{}:{}: {} fields, and the header has {}", path, number,
+        throw std::runtime_error(fmt::format("{}:{}: {} fields, but the header has {}", path, number,
                                              fields.size(), header.size()));
       }
       const auto found = configs.find(fields[config]);
@@ -191,7 +190,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         runs[{shape.m, shape.n, shape.k, a_major, b_major}][fields[date]].push_back(
             {found->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {
-        throw std::runtime_error(fmt::format("{}:{}: an extent or the time is no number", path, number));
+        throw std::runtime_error(fmt::format("{}:{}: an extent or the time is not a number", path, number));
       }
     }
   }
@@ -201,7 +200,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     shapes.push_back({problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
   }
   if (shapes.empty())
-    throw std::runtime_error("no row of version best with a configuration of wgmma, in burst mode");
+    throw std::runtime_error("there is no row of version best with a configuration of wgmma in burst mode");
   return shapes;
 }
 
@@ -293,7 +292,8 @@ void print_configurations(const std::vector<Shape>& shapes, const CostModel& mod
 
 std::string text_of(const Score& score) {
   return fmt::format(
-      "choices run {:.3f} times as long as the best, the worst {:.3f}; times are off by {:.1f} %",
+      "the choices run {:.3f} times as long as the best, the worst choice {:.3f} times; the estimates are "
+      "off by {:.1f} %",
       score.choices, score.worst, 100 * score.error);
 }
 
@@ -306,20 +306,21 @@ int run(int argc, char** argv) {
   double most = 0;
   double worst = 0;
   std::vector<std::string> paths;
-  app.add_option("--steps", steps, "How far to search; 4000 take a second or two")
+  app.add_option("--steps", steps, "Number of steps of the search; 4000 take a second or two")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", seed, "Of the search");
+  app.add_option("--seed", seed, "Seed of the search");
   app.add_flag(
       "--whole", whole,
-      "Leave out shapes with more than 64 rows or columns that are 8 more than a multiple of 16: tiles that "
-      "reached beyond D took longer until they ended with it (profiles/experiments.md, 27)");
-  app.add_option("--least-gflop", least_gflop,
-                 "Leave out shapes of fewer operations, in thousands of millions");
+      "Leave out shapes with more than 64 rows or columns that are 8 more than a multiple of 16: residue "
+      "tiles took longer before they were shifted to D's edge (profiles/experiments.md, 27)");
+  app.add_option("--least-gflop", least_gflop, "Leave out shapes of fewer operations, in units of 10^9");
   app.add_option("--most", most,
-                 "Fail where today's choices run more than so many times as long as the best, on average");
-  app.add_option("--worst", worst, "Fail where one of them does");
-  app.add_option("csv", paths,
-                 "What `matmul tune best --csv` wrote; of a shape in several the last run by date counts")
+                 "Fail if today's choices take more than this many times as long as the best, on average");
+  app.add_option("--worst", worst,
+                 "Fail if one of today's choices takes more than this many times as long as the best");
+  app.add_option(
+         "csv", paths,
+         "Files that `matmul tune best --csv` wrote; if several have a shape, the last run by date counts")
       ->required();
   CLI11_PARSE(app, argc, argv);
 
@@ -342,12 +343,13 @@ int run(int argc, char** argv) {
                estimate_us(shapes[i], best, model));
   }
   if (most != 0 && today.choices > most) {
-    fmt::print(std::cerr, "the choices run {:.3f} times as long as the best, and {:.3f} is allowed\n",
+    fmt::print(std::cerr, "the choices run {:.3f} times as long as the best, but only {:.3f} is allowed\n",
                today.choices, most);
     return 1;
   }
   if (worst != 0 && today.worst > worst) {
-    fmt::print(std::cerr, "the worst choice runs {:.3f} times as long as the best, and {:.3f} is allowed\n",
+    fmt::print(std::cerr,
+               "the worst choice runs {:.3f} times as long as the best, but only {:.3f} is allowed\n",
                today.worst, worst);
     return 1;
   }

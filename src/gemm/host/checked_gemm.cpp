@@ -48,16 +48,15 @@ Status check_scalars(const GemmDescriptor& gemm) {
   HG_RETURN_IF_ERROR(check_enumerator("bias_type", gemm.bias_type, DataType::Float32));
   HG_RETURN_IF_ERROR(check_enumerator("activation", gemm.activation, Activation::Silu));
   if (gemm.input_type == DataType::Float32) {
-    return unsupported("input_type is fp32, but the library multiplies bf16 and fp16 alone");
+    return unsupported("input_type is fp32, but the library multiplies only bf16 and fp16");
   }
   if (!gemm.gated) return {};
   if (gemm.n % (2 * kGateColumns) != 0) {
-    return invalid_argument(
-        text_of("n", gemm.n) +
-        ", but of a gated GEMM must be a multiple of 16: 8 columns of the gate, and 8 of up");
+    return invalid_argument(text_of("n", gemm.n) +
+                            ", but a gated GEMM needs a multiple of 16: 8 columns of the gate and 8 of up");
   }
   if (gemm.d.order == Layout::ColumnMajor) {
-    return unsupported("d.order is column-major, but a gated GEMM stores a row-major D alone");
+    return unsupported("d.order is column-major, but a gated GEMM stores only a row-major D");
   }
   return {};
 }
@@ -93,8 +92,8 @@ Status resolve(const Matrix& matrix, std::int64_t batch_count, StridedLines* res
   if (pitch == kPacked) {
     pitch = line;
   } else if (pitch < line) {
-    return invalid_argument(text_of(matrix.name, "leading_dimension", pitch) + ", shorter than a line of " +
-                            std::to_string(line));
+    return invalid_argument(text_of(matrix.name, "leading_dimension", pitch) +
+                            ", which is shorter than a line of " + std::to_string(line));
   }
   pitch = std::max<std::int64_t>(pitch, 1);
 
@@ -140,7 +139,7 @@ Status check_address(const char* name, const void* address, int alignment_bytes)
   if (address == nullptr) return null_operand(name);
   if (is_multiple(address, alignment_bytes)) return {};
   return invalid_argument(std::string("operands.") + name + " is not " + std::to_string(alignment_bytes) +
-                          "-byte aligned, as the plan's descriptor promises");
+                          "-byte aligned, but the plan's descriptor promises that");
 }
 
 Status overlapping(const char* written, const char* other) {
@@ -149,7 +148,7 @@ Status overlapping(const char* written, const char* other) {
 
 Status check_batches_apart(const char* matrix, const char* of, const StridedLines& lines) {
   if (!batches_overlap(lines)) return {};
-  return invalid_argument(text_of(matrix, "batch_stride", lines.batch_stride) + ", so that batches of " + of +
+  return invalid_argument(text_of(matrix, "batch_stride", lines.batch_stride) + ", so batches of " + of +
                           " overlap; kPacked sets them apart");
 }
 
@@ -279,7 +278,8 @@ Status CheckedGemm::check(const GemmOperands& operands, std::size_t workspace_by
     }
     if (!c_has_order_of_d_) {
       return invalid_argument(
-          "operands.beta is not 0, but the descriptor's c.order is not d.order: C is read in D's order");
+          "operands.beta is not 0, but the descriptor's c.order is not d.order; the kernel reads C in D's "
+          "order");
     }
     reads[count++] = {"c", operands.c, &c_};
   }

@@ -33,7 +33,7 @@ Status query_current_device(Device* device) {
 Status check_device(const Device& device) {
   if (device.major >= kOldestMajor) return {};
   return unsupported("the GPU has compute capability " + std::to_string(device.major) + "." +
-                     std::to_string(device.minor) + ", and the library needs 8.0 or newer");
+                     std::to_string(device.minor) + ", but the library needs 8.0 or newer");
 }
 
 }  // namespace hopper_gemm::library

@@ -90,11 +90,11 @@ std::int64_t tiles_of_batch(const MmaConfig& config, const Problem& problem) {
 Status check_config(const MmaConfig& config, const Problem& problem, const Device& device) {
   if (config.copy_elems > copy_elems_of(problem)) {
     return unsupported(name_of(config) + " copies " + std::to_string(config.copy_elems * 2) +
-                       " bytes at a time, and lines of A or B start at no multiples of that");
+                       " bytes at a time, but not all lines of A and B start at multiples of that");
   }
   if (shared_bytes(config) > device.max_shared_bytes) {
     return unsupported(name_of(config) + " needs " + std::to_string(shared_bytes(config)) +
-                       " bytes of shared memory a CTA, and this GPU gives " +
+                       " bytes of shared memory for a CTA, but this GPU gives " +
                        std::to_string(device.max_shared_bytes));
   }
   HG_RETURN_IF_ERROR(check_tile_grid(problem.args.shape, config.tile.block_m, config.tile.block_n));
@@ -102,7 +102,7 @@ Status check_config(const MmaConfig& config, const Problem& problem, const Devic
   if (tiles > std::numeric_limits<std::int32_t>::max() / problem.args.batch_count) {
     return unsupported("the batches have " + std::to_string(tiles * problem.args.batch_count) + " tiles of " +
                        std::to_string(config.tile.block_m) + "x" + std::to_string(config.tile.block_n) +
-                       ", and a launch takes at most 2^31 - 1");
+                       ", but a launch takes at most 2^31 - 1");
   }
   return {};
 }
@@ -177,11 +177,11 @@ class PreparedMma final : public PreparedGemm {
 
 Status can_implement(const Problem& problem, const Device& device) {
   if (device.major < 8) {
-    return unsupported("the GPU is of compute capability " + std::to_string(device.major) + "." +
-                       std::to_string(device.minor) + ", and cp.async came with 8.0");
+    return unsupported("the GPU has compute capability " + std::to_string(device.major) + "." +
+                       std::to_string(device.minor) + ", but cp.async needs 8.0 or newer");
   }
   if (problem.args.input_type == DataType::Float32) {
-    return unsupported("A and B are bf16 or fp16, not fp32");
+    return unsupported("A and B must be bf16 or fp16, not fp32");
   }
   if (fastest(problem, device) != nullptr) return {};
   // The last candidate needs the least of GPU and operands.

@@ -50,13 +50,13 @@ Status can_implement(const Problem& problem, const Device& device) {
   if (args.shape.k == 0) return unsupported("wgmma: K is 0, and TMA has no empty tensors");
   for (const std::string& fault : {fault_of_input("A", args.a, problem.alignments.a, args.batch_count),
                                    fault_of_input("B", args.b, problem.alignments.b, args.batch_count)}) {
-    if (!fault.empty()) return unsupported("wgmma: " + fault + ", as TMA needs it");
+    if (!fault.empty()) return unsupported("wgmma: " + fault + ", which TMA needs");
   }
   // Kernels count tiles in 32 bits. 64x64 is the smallest tile of all kernels except those for small M, for which
   // can_compute() checks this.
   if (static_cast<double>(num_tiles(args.shape, 64, 64)) * args.batch_count * kMaxSplitK >
       std::numeric_limits<std::int32_t>::max()) {
-    return unsupported("wgmma: D has more tiles than a launch takes CTAs");
+    return unsupported("wgmma: D has more tiles than a launch can have CTAs");
   }
   return check_tensor_map_support();
 }
@@ -203,24 +203,24 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       return name_of(estimate.config.kernel.schedule) == requested;
     });
     if (chosen == estimates.end())
-      return unsupported("no kernel of the schedule " + requested + " computes it");
-    reason = "estimated to be the fastest of the schedule that was asked for";
+      return unsupported("no kernel of the schedule " + requested + " can compute this problem");
+    reason = "estimated to be the fastest of the schedule that you asked for";
   } else if (!requested.empty()) {
     const std::optional<GemmConfig> asked = find_config(requested);
     if (!asked.has_value()) return invalid_argument("there is no configuration " + requested);
     const std::string fault = fault_of(problem, *asked);
     if (!fault.empty()) return unsupported(requested + ": " + fault);
     if (active_clusters(device, *asked) == 0) {
-      return unsupported(requested + ": the GPU runs no cluster of so many CTAs");
+      return unsupported(requested + ": the GPU cannot run a cluster of so many CTAs");
     }
     const bool serves = can_compute(asked->kernel, problem);
     chosen = serves ? find(requested) : estimates.begin();
-    reason =
-        serves ? "asked for" : "asked for, but its kernel does not compute such a problem, and another does";
+    reason = serves ? "asked for"
+                    : "asked for, but its kernel cannot compute this problem, so another kernel runs";
   } else if (const auto tuned = find(tuned_config(problem.args, device));
              tuned != estimates.end() && was_measured_with(*tuned, problem)) {
     chosen = tuned;
-    reason = "measured as fast for this shape on an H200";
+    reason = "measured to be fast for this shape on an H200";
   }
   if (chosen == estimates.end()) return no_room;
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
