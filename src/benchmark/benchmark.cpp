@@ -37,7 +37,7 @@ Measurement aggregate(std::span<const Sample> samples) {
 std::vector<std::size_t> random_order(std::size_t count, std::mt19937_64& generator) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Fisher and Yates. The modulo's bias, below 2^-58 for any count that occurs, does not matter here.
+  // The shuffle of Fisher and Yates. The bias of the modulo is below 2^-58 for every count that occurs.
   for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[generator() % i]);
   return order;
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxCandidates = 32;
 
-/// How cublasLt sees the operands: column-major, see Cublas.
+/// The operands as cublasLt sees them, column-major; see Cublas.
 struct MatrixLayouts {
   cublasLtMatrixLayoutOpaque_t b;
   cublasLtMatrixLayoutOpaque_t a;
@@ -64,7 +64,8 @@ Status set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttribute
       "cublasLtMatmulDescSetAttribute");
 }
 
-/// cublasLt's name for what is_fused_by_cublas(): its columns are our rows, and its GELU is that of tanh.
+/// cublasLt's name for an epilogue that is_fused_by_cublas(). Its columns are our rows, and its GELU is the one by
+/// tanh.
 cublasLtEpilogue_t epilogue_of(const GemmArgs& args) {
   const bool has_bias = args.bias_kind == Bias::PerColumn;
   switch (args.activation) {
@@ -110,7 +111,7 @@ Status CublasLtCandidates::create_handles(const GemmArgs& args, cublasLtEpilogue
   const std::size_t workspace_bytes = workspace_.size_bytes();
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(
       preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes));
-  // No reduction in the output type, as for cublasGemmEx.
+  // Partials are not reduced in the output type, as in cublasGemmEx.
   const std::uint32_t reduction_schemes =
       CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   HG_RETURN_IF_CUBLAS_ERROR(cublasLtMatmulPreferenceSetAttribute(

@@ -1,4 +1,4 @@
-// What stands in for cutlass_baseline.cu where HG_CUTLASS_ROOT is not set.
+// This replaces cutlass_baseline.cu if HG_CUTLASS_ROOT is not set.
 
 #include "benchmark/cutlass_baseline.hpp"
 

@@ -18,7 +18,7 @@ constexpr DataType kDataType = DataType::BFloat16;
 template <>
 constexpr DataType kDataType<cutlass::half_t> = DataType::Float16;
 
-/// What CUTLASS's profiler calls cutlass_tensorop_{bf16_,}s16816gemm_{bf16,f16}_<tile>x<stages>_tn_align8.
+/// CUTLASS's profiler calls this cutlass_tensorop_{bf16_,}s16816gemm_{bf16,f16}_<tile>x<stages>_tn_align8.
 template <typename Element, typename BlockShape, typename WarpShape, int kStages>
 class Configuration {
   static constexpr int kAlignment = 8;
@@ -33,7 +33,7 @@ class Configuration {
  public:
   static constexpr std::size_t kSharedBytes = sizeof(typename Kernel::SharedStorage);
 
-  // Not by device::Gemm, which makes one internal error of all that CUDA may report.
+  // device::Gemm would turn every error of CUDA into the same internal error, so this launches the kernel itself.
   static Status launch(const GemmArgs& args, cudaStream_t stream) {
     HG_RETURN_IF_ERROR(check_cutlass_gemm(args));
     if (args.input_type != kDataType<Element>) {
@@ -48,14 +48,14 @@ class Configuration {
     const auto b = ref(args.b, cutlass::layout::ColumnMajor(args.ldb));
     const auto d = ref(args.d, cutlass::layout::RowMajor(args.ldd));
     constexpr float kAlpha = 1;
-    constexpr float kBeta = 0;  // C is not read then
+    constexpr float kBeta = 0;  // so that C is not read
     const typename Kernel::Params params(problem, tiles, a, b, d, d, {kAlpha, kBeta});
     return launch_kernel(cutlass::Kernel<Kernel>, swizzle.get_grid_shape(tiles), Kernel::kThreadCount,
                          kSharedBytes, stream, params);
   }
 
  private:
-  /// Params know no const operands, though the kernel only reads A and B.
+  /// Params take no const operands, though the kernel only reads A and B.
   template <typename Layout>
   static cutlass::TensorRef<Element, Layout> ref(const void* data, Layout layout) {
     return {static_cast<Element*>(const_cast<void*>(data)), layout};
@@ -69,7 +69,7 @@ constexpr CutlassConfig config(const char* name) {
   return {name, Chosen::kSharedBytes, Chosen::launch};
 }
 
-// Out of the profiler's list for sm_80: the largest tiles, those of which two fit an SM, and two smaller ones.
+// These are from the profiler's list for sm_80: the largest tiles, tiles of which two fit an SM, and two smaller ones.
 template <typename Element>
 constexpr std::array kConfigs = {
     config<Element, 128, 256, 32, 64, 64, 3>("128x256x32, warps 64x64, 3 stages"),

@@ -6,7 +6,7 @@
 namespace hopper_gemm {
 namespace {
 
-// CTAs along y, of which each stands for 8 tiles of at least 64 columns.
+// A grid has at most 65535 CTAs along y. Each stands for 8 tiles of at least 64 columns.
 constexpr int kMostExtent = 65535 * 8 * 64;
 
 }  // namespace
@@ -23,7 +23,7 @@ Status check_cutlass_gemm(const GemmArgs& args) {
         "CUTLASS is built only for bf16 or fp16, A row-major and B column-major, [M, K] and [N, K] with K "
         "contiguous, alpha = 1, beta = 0, no bias, no activation and no batches");
   }
-  // The rules for A, B and D's rows are those of the ladder that it is compared with.
+  // The ladder that CUTLASS is compared with has the same rules for A, B and D's rows.
   HG_RETURN_IF_ERROR(check_mma_gemm(args));
   const auto [m, n, k] = args.shape;
   if (n % kTmaAlignmentElems != 0) {

@@ -11,7 +11,7 @@
 
 namespace hopper_gemm {
 
-/// What the benchmark needs to know of the GPU and the software under it.
+/// What the benchmark needs to know about the GPU and its software.
 struct DeviceInfo {
   std::string name;  ///< "NVIDIA H200"
   ComputeCapability compute_capability{};
@@ -20,22 +20,22 @@ struct DeviceInfo {
   std::int64_t total_bytes = 0;
   std::int64_t free_bytes = 0;
   int driver_version = 0;   ///< the newest CUDA that the driver supports, 1000 * major + 10 * minor
-  int runtime_version = 0;  ///< the CUDA runtime that this program was built with, likewise
+  int runtime_version = 0;  ///< the CUDA runtime that this program was built with, in the same form
   std::string cublas;       ///< the version of the cuBLAS that was loaded, which may be newer: "13.1.0"
   std::string pci_bus_id;   ///< "0000:1B:00.0"
 };
 
-/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Errors as below.
+/// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Errors: as check_any_device().
 Status query_cuda_device(DeviceInfo* info);
 
-/// Judges what cudaDriverGetVersion and cudaGetDeviceCount said. Unsupported: there is no driver, no GPU, or
-/// the driver is older than the runtime accepts.
+/// Judges the results of cudaDriverGetVersion and cudaGetDeviceCount. Unsupported: there is no driver or no GPU, or the
+/// driver is too old for the runtime.
 Status check_any_device(int driver_version, cudaError_t count_error, int count);
 
-/// 130100 as "13.1.0": what cublasLtGetVersion() says, from cuBLAS 12 on.
+/// "13.1.0" for 130100, the form of cublasLtGetVersion() from cuBLAS 12 on.
 std::string cublas_version_text(std::size_t version);
 
-/// 13000 as "13.0".
+/// "13.0" for 13000.
 std::string cuda_version_text(int version);
 
 }  // namespace hopper_gemm

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// rows, columns: of the product of all batches, each of batch_rows.
+/// rows, columns: extents of the product of all batches. A batch has batch_rows rows.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     epilogue_kernel(const T* product, std::int64_t ld, GemmEpilogue epilogue, std::int64_t rows,

@@ -80,7 +80,7 @@ Status GpuSampler::time(const std::function<Status()>& enqueue, double launches,
 Status GpuSampler::capture(const Launch& launch, int count, cudaGraphExec_t* graph_exec) {
   HG_RETURN_IF_CUDA_ERROR(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
   const Status launched = launch_over_sets(launch, count);
-  // A capture must be ended whatever happened in it; the launch's own error says more than the capture's.
+  // A capture must always be ended. The launch's own error says more than the capture's.
   cudaGraph_t graph = nullptr;
   Status status = cuda_status(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
   if (!launched.ok()) status = launched;
@@ -113,8 +113,8 @@ Status GpuSampler::add(const Launch& launch) {
                         .graph_ms = 0};
   HG_RETURN_IF_ERROR(capture(launch, contestant.launches, &contestant.graph));
   contestants_.push_back(contestant);
-  // Where the host was slower than the GPU, the graph is shorter than asked for: samples replay it more
-  // often. The first replay also pays for bringing the graph to the GPU.
+  // If the host was slower than the GPU, the graph is shorter than intended, and samples replay it more often. The
+  // first replay also pays for bringing the graph to the GPU.
   const auto replay_once = [&] { return replay(contestant, 1); };
   double elapsed_ms = 0;
   HG_RETURN_IF_ERROR(time(replay_once, contestant.launches, &elapsed_ms));
@@ -140,7 +140,7 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   const auto timed =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(elapsed_ms));
   sample->sm_clock_mhz = clock_within(readings, end - timed, end);
-  // A burst is over before the energy counter has moved twice, and what it shows includes the rest before.
+  // A burst ends before the energy counter has moved twice, and the counter includes the rest before the burst.
   if (mode == Mode::Sustained) sample->watts = mean_watts(readings);
   if (nvml_ != nullptr) sample->temperature_c = nvml_->temperature_celsius();
   return {};
@@ -154,7 +154,7 @@ Status GpuSampler::profile(const Launch& launch, Mode mode) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
   HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, warm_up); }, warm_up, &ms));
   HG_RETURN_IF_CUDA_ERROR(cudaProfilerStart());
-  // An error of the launch says more than what follows it, and after a hang nothing may wait for the GPU.
+  // An error of the launch says more than the errors that follow it. After a hang nothing may wait for the GPU.
   HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, 1, warm_up); }, 1, &ms));
   return cuda_status(cudaProfilerStop(), "cudaProfilerStop");
 }

@@ -14,23 +14,22 @@
 
 namespace hopper_gemm {
 
-/// Something that multiplies: it enqueues one GEMM on the stream and returns without waiting.
+/// Enqueues one GEMM on the stream and returns without waiting.
 using Launch = std::function<Status(const GemmArgs&, cudaStream_t)>;
 
-/// Seconds after which `launches` launches of `flops` floating-point operations each are taken to hang: half
-/// a minute, and the time they take at a hundredth of the speed that the slowest kernel of the ladder
-/// reaches.
+/// Seconds after which `launches` launches of `flops` floating-point operations each are taken to hang. This is half a
+/// minute, and the time that they take at a hundredth of the speed of the slowest kernel of the ladder.
 double hang_timeout_seconds(double flops, double launches);
 
-/// How many launches of `ms_per_launch` a graph holds: 4 ms of them, in whole rotations over `sets` operand
-/// sets (at most kMaxLaunchesPerGraph), so that replaying it goes on where it ended.
+/// How many launches of `ms_per_launch` a graph holds: 4 ms of them, but at most kMaxLaunchesPerGraph. They make whole
+/// rotations over the `sets` operand sets, so that a replay continues where the one before ended.
 int launches_per_graph(double ms_per_launch, int sets);
 
 /// Samples contestants on the GPU.
 ///
-/// A contestant's launches (see launches_per_graph) are captured into a CUDA graph once and replayed: the
-/// time of a launch is then that of the GPU alone, also for GEMMs shorter than the microseconds that the host
-/// takes to launch one. Events around the replays take the time.
+/// A contestant's launches (see launches_per_graph) are captured into a CUDA graph once and replayed. The time of a
+/// launch is then the GPU's alone, even if a GEMM is shorter than the microseconds that the host takes to launch it.
+/// Events around the replays take the time.
 class GpuSampler : public Sampler {
  public:
   /// `sets`: operands to rotate over; `stream` and `nvml` (nullptr: no readings) must outlive the sampler.
@@ -39,15 +38,15 @@ class GpuSampler : public Sampler {
   GpuSampler(const GpuSampler&) = delete;
   GpuSampler& operator=(const GpuSampler&) = delete;
 
-  /// Runs `launch` to see how long it takes, then captures it. Contestants are numbered from 0 in the order
-  /// in which they were added successfully. Returns the Status of a launch that fails, as it is.
+  /// Runs `launch` to see how long it takes, then captures it. Contestants are numbered from 0 in the order in which
+  /// they were added successfully. If a launch fails, returns its Status.
   Status add(const Launch& launch);
 
   Status sample(std::size_t contestant, Mode mode, Sample* sample) override;
 
   /// Rests and warms up as a sample of `mode` does, waits, and runs `launch` once between cudaProfilerStart and
-  /// cudaProfilerStop, on the operands that were not used for longest. Profilers that are told to
-  /// (`ncu --profile-from-start off`) look at nothing else.
+  /// cudaProfilerStop, on the operands that have been unused for longest. Profilers
+  /// can then look at this launch alone (`ncu --profile-from-start off`).
   Status profile(const Launch& launch, Mode mode);
 
  private:
@@ -58,13 +57,13 @@ class GpuSampler : public Sampler {
   };
 
   Status create_events();
-  /// Calls `enqueue` between two events, waits, and says how far apart on the GPU they were. `launches`: what
-  /// the stream then holds, for the watchdog.
+  /// Calls `enqueue` between two events, waits, and measures the time between the events on the GPU. `launches`: how
+  /// many launches the stream then holds, for the watchdog.
   Status time(const std::function<Status()>& enqueue, double launches, double* elapsed_ms);
-  /// Milliseconds of one launch: that of a second look, since the first launch also pays for loading the kernel.
+  /// Milliseconds of one launch. It is not the first one, which also pays for loading the kernel.
   Status time_launch(const Launch& launch, double* ms);
   Status capture(const Launch& launch, int count, cudaGraphExec_t* graph);
-  /// `count` launches, each on the set after the one before, from number `first` on.
+  /// Launches `count` times, each time on the next set, from set `first` on.
   Status launch_over_sets(const Launch& launch, int count, int first = 0);
   Status replay(const Contestant& contestant, int replays);
 

@@ -10,8 +10,8 @@ namespace {
 constexpr std::string_view kPlaceholder = "@ROWS@";
 static_assert(kHtmlReportPage.find(kPlaceholder) != std::string_view::npos);
 
-/// JSON for a script element, which no text in it can end: it has no `<`. JSON has that character in strings
-/// alone, where it may be escaped.
+/// JSON for a script element. It has no `<`, so that no text in it can end the element. JSON has that character only in
+/// strings, where it may be escaped.
 std::string script_data(std::string_view json) {
   std::string text;
   text.reserve(json.size());

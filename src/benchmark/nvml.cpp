@@ -21,7 +21,7 @@ Status look_up(void* library, const char* name, Function* function) {
 }  // namespace
 
 Status load_nvml(const char* library, NvmlApi* api) {
-  // Never closed: the function pointers live as long as the process.
+  // The library is never closed, because the function pointers live as long as the process.
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return unsupported(std::string(library) + " cannot be loaded");
   HG_RETURN_IF_ERROR(look_up(handle, "nvmlErrorString", &api->nvmlErrorString));

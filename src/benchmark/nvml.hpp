@@ -9,8 +9,8 @@
 
 namespace hopper_gemm {
 
-/// The NVML entry points that the benchmark uses, under their names in the NVML API reference. Declared here
-/// and looked up at run time, so that building needs no nvml.h and running needs no driver.
+/// The NVML entry points that the benchmark uses, with their names in the NVML API reference. They are declared here
+/// and looked up at run time, so that a build needs no nvml.h and a run needs no driver.
 struct NvmlApi {
   using Return = int;  ///< nvmlReturn_t; 0 is NVML_SUCCESS
   struct DeviceOpaque;
@@ -32,14 +32,15 @@ struct NvmlApi {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-/// Opens the shared library and looks up every entry point. Unsupported: which file or symbol is missing.
+/// Opens the shared library and looks up every entry point. Unsupported: a file or symbol is missing; the message names
+/// it.
 Status load_nvml(const char* library, NvmlApi* api);
 
-/// One GPU as NVML sees it. A reading that NVML refuses is empty: power and clocks are an extra, never an
-/// error.
+/// One GPU as NVML sees it. A reading that NVML refuses is empty and no error, because the benchmark can do without
+/// power and clocks.
 class Nvml {
  public:
-  /// Initialises NVML and finds the GPU on that PCI bus. CudaError: what NVML answered.
+  /// Initialises NVML and finds the GPU on that PCI bus. CudaError: NVML failed; the message has its answer.
   static Status open(const NvmlApi& api, const std::string& pci_bus_id, std::unique_ptr<Nvml>* nvml);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -48,7 +49,7 @@ class Nvml {
   std::optional<std::string> driver_version() const;
   std::optional<double> sm_clock_mhz() const;
   std::optional<double> temperature_celsius() const;
-  /// A counter that moves in steps, see mean_watts.
+  /// A counter that moves in steps; see mean_watts().
   std::optional<double> total_energy_joules() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr std::int64_t kLinePadding = 16;  // 16 lines of a multiple of 16 bytes: 256 bytes
+constexpr std::int64_t kLinePadding = 16;  // 16 lines of a multiple of 16 bytes take a multiple of 256 bytes
 constexpr std::int64_t kL2Multiple = 3;
 
 constexpr std::int64_t saturating_multiply(std::int64_t x, std::int64_t y) {
@@ -32,7 +32,7 @@ constexpr std::int64_t padded_lines(std::int64_t lines) {
 
 constexpr double gigabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
-/// The largest multiple of 128 whose square shape takes at most `free_bytes`; 0 when none does.
+/// The largest multiple of 128 whose square shape takes at most `free_bytes`; 0 if there is none.
 int largest_square(std::int64_t free_bytes, const std::function<std::int64_t(const GemmShape&)>& required) {
   constexpr int kStep = 128;
   int fits = 0;
@@ -103,7 +103,7 @@ Status OperandBuffers::allocate(const GemmProblem& problem, std::int64_t l2_byte
   std::byte* const c = b + plan.sets * plan.b_bytes;
   std::byte* const bias = c + plan.sets * plan.c_bytes;
   std::byte* const d = bias + plan.sets * plan.bias_bytes;
-  // The copies of an operand lie one behind the other in lines of one pitch, so one call fills them all.
+  // The copies of an operand lie one behind the other, with lines of one pitch, so one call fills them all.
   const auto fill = [&](std::byte* operand, const MatrixLines& matrix, std::int64_t pitch, DataType type,
                         double density, std::uint64_t own_seed) {
     return fill_matrix(operand, type, plan.sets * padded_lines(matrix.lines), matrix.elems, pitch, data,

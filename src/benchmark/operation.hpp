@@ -10,29 +10,29 @@
 
 namespace hopper_gemm {
 
-/// What is asked for beside the product of A and B: D = activation(A·B + beta · C + bias), gated or not, in so many
-/// batches.
+/// What a GEMM computes beside the product of A and B: D = activation(A·B + beta · C + bias), gated or not, in
+/// `batch_count` batches.
 struct Operation {
-  std::optional<DataType> output_type = {};  ///< empty: the inputs'
+  std::optional<DataType> output_type = {};  ///< empty: the inputs' type
   Bias bias = Bias::None;
   Activation activation = Activation::None;
   bool gated = false;
   float beta = 0;
   int batch_count = 1;
-  std::vector<GemmShape> shapes = {};  ///< where alone it is asked for; empty: wherever anything is
+  std::vector<GemmShape> shapes = {};  ///< the only shapes for it; empty: all shapes that the user asked for
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
-/// "none", "row", "column": as command lines and files spell it.
+/// "none", "row" or "column", as command lines and files spell it.
 std::string_view to_string(Bias bias);
-/// "none", "relu", "gelu", "gelu_tanh", "silu": the same.
+/// "none", "relu", "gelu", "gelu_tanh" or "silu".
 std::string_view to_string(Activation activation);
-/// The kind of bias, or the activation, of that name; none: there is none.
+/// The kind of bias, or the activation, of that name; empty if there is none.
 std::optional<Bias> bias_of_name(std::string_view name);
 std::optional<Activation> activation_of_name(std::string_view name);
 
-/// The problem with that operation in the place of its own.
+/// The problem with this operation instead of its own.
 GemmProblem with_operation(GemmProblem problem, const Operation& operation);
 
 /// Whether D = A·B, in whatever type and however many batches.

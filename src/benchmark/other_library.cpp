@@ -27,7 +27,7 @@ Status find_function(void* library, const char* name, Function* function) {
       fmt::format("it is not a build of this library, because it has no function {}", name));
 }
 
-/// Versions whose interface is the same, as the shared object's name has it: "0.1".
+/// The part of a version that the shared object's name has: "0.1". Versions with the same part have the same interface.
 std::string interface_of(int version) { return fmt::format("{}.{}", version / 10000, version / 100 % 100); }
 
 hgemm_matrix_layout_t to_c(const MatrixLayout& layout) {
@@ -123,14 +123,15 @@ Status OtherLibrary::launch(const GemmArgs& args, cudaStream_t stream) {
 
 Status OtherLibrary::find_functions(const std::string& path, Api* api) {
   std::error_code error;
-  // dlopen() would wait for whoever writes to a pipe.
+  // dlopen() would wait for somebody to write to a pipe.
   if (!fs::is_regular_file(path, error)) {
     return invalid_argument(error ? error.message() : "it is not a regular file");
   }
-  // dlopen() looks for a name without a slash in the folders of installed libraries.
+  // dlopen() searches the folders of installed libraries for a name without a slash.
   const std::string absolute = fs::absolute(path);
-  // RTLD_LOCAL: nobody's calls are bound to its functions. Its own are bound to itself, because the program exports
-  // none of the library's, which a test holds. Never closed: a kernel of it may run until the process ends.
+  // RTLD_LOCAL binds nobody else's calls to its functions. Its own calls go to its own functions, because the program
+  // exports none of the library's; a test checks that. The library is never closed, because one of its kernels may run
+  // until the process ends.
   void* const handle = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const std::string_view reason = dlerror();
@@ -157,7 +158,7 @@ Status OtherLibrary::check_structs() {
   };
   const Status status = check();
   if (status.code() != StatusCode::InvalidArgument) return status;
-  // A library of before the gate has structs that end where it begins, and takes no others.
+  // A library from before the gated GEMM has structs that end before the fields for it, and takes no others.
   struct_bytes_ = {.descriptor = offsetof(hgemm_descriptor_t, aux),
                    .operands = offsetof(hgemm_operands_t, aux)};
   return check().ok() ? Status{} : status;
@@ -173,7 +174,7 @@ Status OtherLibrary::find_plan(const GemmArgs& args) {
     return unsupported("its version has no gated GEMM");
   }
   const Status made = make_plan(to_c(descriptor), args.workspace_bytes);
-  // A GEMM, as check_gemm() has found, but none for this library.
+  // check_gemm() has found no fault, so this library cannot compute the GEMM.
   if (made.code() == StatusCode::InvalidArgument) return unsupported(made.message());
   HG_RETURN_IF_ERROR(made);
   kept_.descriptor = descriptor;
@@ -201,7 +202,7 @@ Status OtherLibrary::to_status(hgemm_status_t status) const {
     case HGEMM_INVALID_ARGUMENT: return invalid_argument(message);
     case HGEMM_UNSUPPORTED: return unsupported(message);
     case HGEMM_OUT_OF_MEMORY: return out_of_memory(message);
-    // A fault of the library ends a measurement just as one of CUDA.
+    // A fault of the library ends a measurement, as a fault of CUDA does.
     default: return {StatusCode::CudaError, message};
   }
 }

@@ -12,12 +12,12 @@
 
 namespace hopper_gemm {
 
-/// Another build of the library, loaded from its shared object and called through the C interface of gemm.h. Its symbols
-/// stay apart from the program's. For one thread.
+/// Another build of the library, loaded from its shared object and called through the C interface of gemm.h. Its
+/// symbols stay apart from the program's. For one thread.
 class OtherLibrary {
  public:
-  /// Loads the shared object at `path`, and lets it plan and run a GEMM without elements, which checks that its structs are
-  /// this program's. InvalidArgument: a sentence that names `option`, which the path was given to, and says what to type.
+  /// Loads the shared object at `path`. It must plan and run a GEMM without elements, which checks that its structs are
+  /// this program's. InvalidArgument: a sentence that says what to type and names `option`, whose value the path is.
   static Status load(const std::string& option, const std::string& path,
                      std::unique_ptr<OtherLibrary>* library);
   ~OtherLibrary();
@@ -28,11 +28,11 @@ class OtherLibrary {
   /// "0.1.0".
   std::string version() const;
 
-  /// The name of the configuration that it chooses for `args` on the current device. Touches no operand.
+  /// The name of the configuration that the library chooses for `args` on the current device. Touches no operand.
   Status choose(const GemmArgs& args, std::string* config);
 
-  /// Enqueues the GEMM on `stream` and returns without waiting. Keeps the last plan, so that a problem that comes again is
-  /// planned once. Unsupported: it does not compute this.
+  /// Enqueues the GEMM on `stream` and returns without waiting. Keeps the last plan, so that a repeated problem is
+  /// planned once. Unsupported: the library cannot compute this.
   Status launch(const GemmArgs& args, cudaStream_t stream);
 
  private:
@@ -47,7 +47,7 @@ class OtherLibrary {
     decltype(&hgemm_version_string) version_string;
   };
   struct KeptPlan {
-    hgemm_plan_t* plan = nullptr;  ///< null: there is none
+    hgemm_plan_t* plan = nullptr;  ///< null: there is no plan
     GemmDescriptor descriptor;
     std::size_t workspace_limit_bytes = 0;
   };
@@ -61,7 +61,7 @@ class OtherLibrary {
   OtherLibrary(std::string path, const Api& api) : path_(std::move(path)), api_(api) {}
 
   static Status find_functions(const std::string& path, Api* api);
-  /// Ok if it plans and runs a GEMM without elements.
+  /// Ok if the library plans and runs a GEMM without elements.
   Status check_structs();
   Status find_plan(const GemmArgs& args);
   Status make_plan(hgemm_descriptor_t descriptor, std::size_t workspace_limit_bytes);

@@ -26,11 +26,11 @@
 namespace hopper_gemm {
 namespace {
 
-// Beside the operands: three cuBLAS workspaces (cublasGemmEx, cublasLt, verification), the ceiling's sink,
-// the graphs.
+// The memory beside the operands: three cuBLAS workspaces (cublasGemmEx, cublasLt, verification), the ceiling's sink,
+// and the graphs.
 constexpr std::int64_t kOverheadBytes = std::int64_t{256} << 20;
 
-/// A stream that the legacy default stream, which verification uses, does not wait for.
+/// A stream for which the legacy default stream does not wait. Verification uses the default stream.
 class Stream {
  public:
   Stream() = default;
@@ -97,8 +97,8 @@ class CudaSession : public Session {
       const std::size_t i = indices[j];
       (*verdicts)[i] = {reports[j].verified ? Verdict::Verified : Verdict::Wrong, reports[j].detail};
       if (!refused[i]) continue;
-      // Verification pads rows further than the benchmark does. A cublasLt algorithm chosen for the
-      // benchmark's pitches may refuse those, which makes it neither wrong nor a lesser baseline.
+      // Verification pads rows further than the benchmark does. A cublasLt algorithm that was chosen for the
+      // benchmark's pitches may refuse those. It is then neither wrong nor unfit as the baseline.
       const bool is_baseline = contestants_[i].version == kBaselineVersion;
       (*verdicts)[i].verdict = is_baseline ? Verdict::NotChecked : Verdict::Refused;
     }
@@ -129,7 +129,7 @@ class CudaSession : public Session {
     launches_.push_back(std::move(launch));
   }
 
-  /// Says whose error it is, and at which shape.
+  /// Adds whose error it is, and at which shape.
   Status of_contestant(std::size_t i, const Status& status) const {
     if (status.ok()) return status;
     return {status.code(), fmt::format("{} at {}: {}", display_name(i), to_string(request_.problem.shape),
@@ -145,7 +145,7 @@ class CudaSession : public Session {
 
   double flops() const { return flops_of(request_.problem); }
 
-  /// What it does of D, so that rows of the two kinds are told apart.
+  /// The name tells whether cuBLAS alone computes D, or an elementwise kernel follows.
   std::string name_of_baseline(const std::string& call) const {
     return is_fused_by_cublas(request_.problem) ? call : call + " and an elementwise kernel";
   }
@@ -190,18 +190,18 @@ class CudaSession : public Session {
     return {};
   }
 
-  /// What cuBLAS is asked for: all of `args`, or what it leaves to the elementwise kernel.
+  /// What cuBLAS computes: all of `args`, or the product without what the elementwise kernel does.
   GemmArgs product_of(const GemmArgs& args) const {
     return is_fused_by_cublas(request_.problem) ? args : elementwise_.product_of(args);
   }
 
-  /// Enqueues the rest behind product_of(args), whose launch came to `launched`.
+  /// Enqueues the elementwise kernel, if there is one, behind product_of(args). `launched`: the Status of the product.
   Status with_epilogue(const GemmArgs& args, const Status& launched, cudaStream_t stream) const {
     if (!launched.ok() || is_fused_by_cublas(request_.problem)) return launched;
     return elementwise_.launch(args, stream);
   }
 
-  /// Those that are wrong become one contestant, which shows that they are.
+  /// The wrong candidates become one contestant, so that the table shows them.
   Status leave_out_wrong_candidates(
       const std::function<Status(std::size_t, const GemmArgs&, cudaStream_t)>& launch,
       std::vector<std::size_t>* sound) {
@@ -219,8 +219,8 @@ class CudaSession : public Session {
     return {};
   }
 
-  /// The configurations that find enough shared memory on this GPU: one that cannot be launched would end a session
-  /// without verification.
+  /// Adds the configurations for which this GPU has enough shared memory. Without verification, one that cannot be
+  /// launched would end the session.
   Status add_cutlass() {
     int device = 0;
     int max_shared_bytes = 0;
@@ -236,7 +236,7 @@ class CudaSession : public Session {
 
   Status add_ceiling() {
     const int sm_count = request_.device.sm_count;
-    // As many multiplications as all batches have.
+    // The ceiling issues as many multiplications as all batches have.
     GemmShape shape = request_.problem.shape;
     shape.m = static_cast<int>(
         std::min<std::int64_t>(lines_of_d(request_.problem).lines, std::numeric_limits<int>::max()));
@@ -268,7 +268,7 @@ class CudaSession : public Session {
   std::vector<SessionContestant> contestants_;
   std::vector<Launch> launches_;              // of each contestant
   std::vector<std::size_t> sampler_numbers_;  // of each contestant that was prepared
-  std::optional<GpuSampler> sampler_;         // last: its graphs go before what they refer to
+  std::optional<GpuSampler> sampler_;  // last, so that its graphs are destroyed before what they refer to
 };
 
 }  // namespace
@@ -303,7 +303,7 @@ std::int64_t CudaPlatform::required_bytes(const GemmProblem& problem, std::int64
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const std::int64_t operands =
       hopper_gemm::required_bytes(problem, l2_bytes) + ElementwiseEpilogue::required_bytes(problem);
-  // Past any GPU's memory, where the sums below could overflow, the answer no longer matters.
+  // Beyond any GPU's memory the answer no longer matters, and the sums below could overflow.
   constexpr std::int64_t kBeyondAnyGpu = std::int64_t{1} << 50;
   if (operands > kBeyondAnyGpu) return kMost;
   return operands + (verify ? verify_required_bytes(problem) : 0) + kOverheadBytes;

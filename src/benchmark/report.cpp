@@ -64,7 +64,7 @@ Json rounded(std::optional<double> value, int decimals) {
 
 Json microseconds(double seconds) { return rounded(seconds * 1e6, 3); }
 
-// The fields of both files, in the order of the columns.
+// The fields of the CSV and the JSON file, in the order of the columns.
 Json fields(const RunInfo& run, const ResultRow& row) {
   const bool measured = row.measurement.has_value();
   return {
@@ -113,7 +113,7 @@ Json fields(const RunInfo& run, const ResultRow& row) {
   };
 }
 
-/// What the row's problem computes, in one batch.
+/// What the row's problem computes in each batch.
 std::string operation_of_all_batches(const ResultRow& row) {
   return operation_text({.input_type = row.type,
                          .output_type = row.output_type,
@@ -123,7 +123,8 @@ std::string operation_of_all_batches(const ResultRow& row) {
                          .gated = row.gated});
 }
 
-/// "geometric mean 100.31 over 40 problems, from 98.90 (64x7168x2048) to 103.00 (4096x4096x4096)". Needs one row at least.
+/// "geometric mean 100.31 over 40 of 40 problems, from 98.90 (64x7168x2048) to 103.00 (4096x4096x4096)". Needs at least
+/// one row.
 std::string ratio_text(std::span<const ResultRow* const> rows) {
   std::vector<double> percents;
   const ResultRow* least = nullptr;
@@ -273,7 +274,7 @@ std::string json_report(const RunInfo& run, std::span<const ResultRow> rows) {
     }
     array.push_back(std::move(object));
   }
-  // The command may hold bytes that are no UTF-8.
+  // The command may hold bytes that are not UTF-8.
   return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -15,7 +15,7 @@
 
 namespace hopper_gemm {
 
-/// What all results of one run have in common.
+/// The facts that all results of one run share.
 struct RunInfo {
   DeviceInfo device;
   std::string driver;  ///< "580.95.05", empty without NVML
@@ -25,7 +25,7 @@ struct RunInfo {
   int rounds = 0;
   std::string date;          ///< UTC, ISO 8601
   std::string command;       ///< as it was typed
-  std::string against = {};  ///< which other build of the library takes part; empty: none
+  std::string against = {};  ///< the other build of the library that takes part; empty: none
 };
 
 /// One version at one shape in one mode.
@@ -33,7 +33,7 @@ struct ResultRow {
   std::string version;
   std::string name;
   std::string idea;
-  std::string variant;                 ///< which configuration, or which cuBLAS; empty: there is one
+  std::string variant;  ///< which configuration, or which call of cuBLAS; empty: there is only one
   DataType type = DataType::BFloat16;  ///< of A and B
   Layout a_layout = Layout::RowMajor;
   Layout b_layout = Layout::ColumnMajor;
@@ -46,36 +46,36 @@ struct ResultRow {
   GemmShape shape{};
   Mode mode = Mode::Burst;
   double flops = 0;                        ///< per launch
-  std::optional<Measurement> measurement;  ///< empty when it was wrong or could not run
+  std::optional<Measurement> measurement;  ///< empty if it was wrong or could not run
   Verdict verdict = Verdict::NotChecked;
-  std::string note;  ///< which cuBLAS it was, what was wrong, or why it did not run
+  std::string note;  ///< which call of cuBLAS it was, what was wrong, or why it did not run
   std::optional<double> percent_of_cublas;
   std::optional<double> percent_of_ceiling;
-  std::optional<double> percent_of_against;  ///< of the other build of the library
+  std::optional<double> percent_of_against;  ///< of the speed of the other build of the library
 
   std::optional<double> tflops() const;
-  /// Energy of the whole GPU; sustained mode only.
+  /// The energy of the whole GPU. Only the sustained mode has it.
   std::optional<double> picojoules_per_flop() const;
 };
 
-/// Fills in the percentages of rows of the same shape and mode, from the baseline, the ceiling and the other build of the
-/// library among them.
+/// Fills in the percentages. All rows have the same shape and mode. Among them are the baseline, the ceiling and the
+/// other build of the library.
 void relate_to_baselines(std::span<ResultRow> rows);
 
-/// What stands above the table: the GPU, the software, the inputs.
+/// The text above the table: the GPU, the software and the inputs.
 std::string report_header(const RunInfo& run);
-/// The table's column titles, and one aligned line per row; no line break at the end. A column compares with the other
-/// build of the library where the run has one.
+/// The table's column titles, and one aligned line per row, without a line break at the end. If the run has another
+/// build of the library, one column compares with it.
 std::string table_titles(const RunInfo& run);
 std::string table_line(const RunInfo& run, const ResultRow& row);
 
-/// What stands below the table of a run with another build of the library: for each mode and operation the geometric mean
-/// of version best's speed in percent of the other build's.
+/// The text below the table of a run with another build of the library. It has, for each mode and operation, the
+/// geometric mean of best's speed in percent of the other build's.
 std::string against_summary(std::span<const ResultRow> rows);
 
-/// Comma-separated, one line per row after one of column names; a field without a value is empty.
+/// Comma-separated values: a line of column names, then one line per row. A field without a value is empty.
 std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows);
-/// An array of one object per row with the same fields, null without a value, and each sample's time.
+/// An array with one object per row. It has the same fields, null without a value, and the time of each sample.
 std::string json_report(const RunInfo& run, std::span<const ResultRow> rows);
 
 }  // namespace hopper_gemm

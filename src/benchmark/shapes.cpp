@@ -18,22 +18,23 @@ constexpr std::array kSquares = {
     GemmShape{8192, 8192, 8192}, GemmShape{12288, 12288, 12288}, GemmShape{16384, 16384, 16384},
 };
 
-// Projections of large language models: prefill and training at 4096 and 8192 tokens, then decoding, where
-// few rows leave most of a tile empty.
+// Projections of large language models: prefill and training at 4096 and 8192 tokens, then decode, whose small M leaves
+// most of a tile empty.
 constexpr std::array kLlm = {
     GemmShape{4096, 24576, 1536}, GemmShape{4096, 32768, 512}, GemmShape{4096, 7168, 16384},
     GemmShape{4096, 4096, 7168},  GemmShape{4096, 2112, 7168}, GemmShape{8192, 28672, 8192},
     GemmShape{16, 7168, 16384},   GemmShape{64, 4096, 7168},   GemmShape{128, 7168, 16384},
 };
 
-// Extents off every tile grid: partial tiles on each side, and pitches longer than their rows.
+// Extents that are no multiples of any tile, so that there are residue tiles on each side, and pitches longer than
+// their rows.
 constexpr std::array kRagged = {
     GemmShape{1000, 1000, 1000}, GemmShape{4095, 4097, 4104}, GemmShape{8191, 8193, 8192},
     GemmShape{4000, 4104, 4096}, GemmShape{17, 5120, 13824},  GemmShape{1752, 4096, 4096},
 };
 
-// What the library is tuned for and measured at: squares; projections of DeepSeek-V3, Llama-3 8B and 70B, and Qwen-2.5,
-// for decoding, a few requests at a time, and prefill; extents off every tile grid.
+// The shapes that the library is tuned for and measured at: squares; projections of DeepSeek-V3, Llama-3 8B and 70B,
+// and Qwen-2.5, for decode, a few requests at a time, and prefill; extents that are no multiples of any tile.
 constexpr std::array kLibrary = {
     GemmShape{256, 256, 256},
     GemmShape{512, 512, 512},
@@ -82,14 +83,16 @@ constexpr std::array kLibrary = {
     GemmShape{8191, 8193, 8192},
 };
 
-// So few tiles that a GPU needs several CTAs for each: gradients of small weights, sums over many rows.
+// There are so few tiles that a GPU needs several CTAs for each. Examples are gradients of small weights and sums over
+// many rows.
 constexpr std::array kLongK = {
     GemmShape{1, 256, 65536},   GemmShape{16, 128, 131072},  GemmShape{64, 64, 65536},
     GemmShape{64, 256, 65536},  GemmShape{128, 128, 65536},  GemmShape{256, 256, 32768},
     GemmShape{512, 512, 16384}, GemmShape{1024, 256, 32768},
 };
 
-// K of no whole blocks of 64, most of it so long beside M and N that a kernel is tempted to divide it.
+// K is no multiple of a block of 64. In most of these shapes it is so long, compared with M and N, that a kernel may
+// split it.
 constexpr std::array kRaggedK = {
     GemmShape{1, 256, 65576},    GemmShape{16, 128, 131080}, GemmShape{32, 1024, 9224},
     GemmShape{64, 64, 65544},    GemmShape{64, 256, 16392},  GemmShape{64, 2112, 7176},
@@ -99,7 +102,7 @@ constexpr std::array kRaggedK = {
     GemmShape{2048, 2048, 2056},
 };
 
-// Large products of training and prefill, and small ones of decoding, at which an epilogue's cost shows.
+// Large products of training and prefill, and small ones of decode, which show the cost of an epilogue.
 constexpr std::array kEpilogues = {
     GemmShape{4096, 4096, 4096},  GemmShape{8192, 8192, 8192}, GemmShape{4096, 14336, 4096},
     GemmShape{4096, 4096, 14336}, GemmShape{2048, 4096, 4096}, GemmShape{128, 7168, 2048},
@@ -217,14 +220,14 @@ std::vector<Operation> find_operations(std::string_view name) {
     return operations;
   }
   if (name == "gated") {
-    // An MLP's first product in prefill and in decode.
+    // The first product of an MLP in prefill and in decode.
     const std::vector<GemmShape> shapes = {{4096, 28672, 4096}, {8192, 28672, 8192}, {64, 28672, 4096}};
     return {{.shapes = shapes},
             {.activation = Activation::Silu, .gated = true, .shapes = shapes},
             {.activation = Activation::GeluTanh, .gated = true, .shapes = shapes}};
   }
   if (name == "batches") {
-    // Attention's products, experts of equal size, and blocks of a blocked algorithm.
+    // Products of attention, experts of equal size, and blocks of a blocked algorithm.
     return {{.batch_count = 32, .shapes = {{1024, 1024, 1024}}},
             {.batch_count = 64, .shapes = {{2048, 2048, 128}, {2048, 128, 2048}}},
             {.batch_count = 128, .shapes = {{512, 512, 64}}},

@@ -20,47 +20,48 @@ struct LeadingDimensions {
   std::int64_t d;
 };
 
-/// The shortest pitches that TMA and 16-byte accesses can address: each line's length rounded up to 16 bytes.
+/// The shortest pitches that TMA and 16-byte accesses can address, which is each line's length rounded up to 16 bytes.
 LeadingDimensions make_leading_dimensions(const GemmProblem& problem);
 
 /// 2·M·N·K: one multiplication and one addition per term.
 double gemm_flops(const GemmShape& shape);
-/// The same for all batches of a problem.
+/// The same, for all batches of a problem.
 double flops_of(const GemmProblem& problem);
 
 /// "8192x8192x8192".
 std::string to_string(const GemmShape& shape);
 
-/// "row" or "col": as command lines and files spell it.
+/// "row" or "col", as command lines and files spell it.
 std::string_view to_string(Layout layout);
-/// The layout of that name; none: there is none.
+/// The layout of that name; empty if there is none.
 std::optional<Layout> layout_of_name(std::string_view name);
 
 /// Reads "MxNxK" or "MXNXK", each a whole number from 1 to INT_MAX. InvalidArgument: one sentence that names
 /// `argument` ("--shape").
 Status parse_shape(std::string_view argument, std::string_view text, GemmShape* shape);
 
-/// What a number on the command line may be, and the words to refuse another with.
+/// The range of a number on the command line, and the words for refusing others.
 struct NumberRule {
   std::string_view argument;  ///< "--shape"
   std::string_view what;      ///< "M"
   std::uint64_t min;
   std::uint64_t max;
-  std::string_view example;  ///< a value of the argument to type instead: "4096x7168x2048"
+  std::string_view example;  ///< a value to type instead: "4096x7168x2048"
 };
 
-/// Reads a whole number. InvalidArgument as above.
+/// Reads a whole number. InvalidArgument: one sentence that names `rule.argument`.
 Status parse_number(const NumberRule& rule, std::string_view text, std::uint64_t* value);
 
 /// Reads the N of an NxNxN shape.
 Status parse_size(std::string_view argument, std::string_view text, GemmShape* shape);
 
-/// The shapes of "squares", "llm", "ragged", "library", "long_k" or "ragged_k", none of a suite of find_operations().
-/// InvalidArgument: the names there are.
+/// The shapes of "squares", "llm", "ragged", "library", "long_k" or "ragged_k". Empty for a suite of find_operations().
+/// InvalidArgument: there is no such suite; the message names all suites.
 Status find_suite(std::string_view name, std::vector<GemmShape>* shapes);
 
-/// The operations, with their shapes, of the suites that measure more than a product: of "epilogues" the product alone
-/// and five others at eight shapes, of "batches" products of several batches. Empty: the suite is none of these.
+/// The operations of a suite that measures more than a product, with their shapes. "epilogues" has the product alone
+/// and five other operations at eight shapes, "gated" gated GEMMs, and "batches" products of several batches. Empty for
+/// every other suite.
 std::vector<Operation> find_operations(std::string_view name);
 
 }  // namespace hopper_gemm

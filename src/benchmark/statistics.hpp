@@ -12,13 +12,13 @@ struct Summary {
   double max;
 };
 
-/// The middle value, or the mean of the two middle ones; nothing for an empty sample.
+/// The middle value, or the mean of the two middle ones. Empty for an empty sample.
 std::optional<double> median(std::span<const double> values);
 
-/// The root of the product of positive values; nothing for an empty sample.
+/// The nth root of the product of n positive values. Empty for an empty sample.
 std::optional<double> geometric_mean(std::span<const double> values);
 
-/// Median, minimum and maximum; nothing for an empty sample.
+/// Median, minimum and maximum. Empty for an empty sample.
 std::optional<Summary> summarize(std::span<const double> values);
 
 }  // namespace hopper_gemm

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// get<int>() would round 64.9 and take the last bits of 4294967360.
+/// get<int>() would round 64.9, and keep only the last bits of 4294967360.
 int extent_of(const Json& object, const char* name) {
   const Json& value = object.at(name);
   if (value.is_number_integer()) {
@@ -44,7 +44,7 @@ TunedConfig from_json(const Json& object) {
                                          [&](DataType candidate) { return type == to_string(candidate); });
   if (found == kTypes.end()) throw std::invalid_argument(fmt::format("there is no type '{}'", excerpt(type)));
   tuned.type = *found;
-  // Older files have none: A was row-major always.
+  // Older files have no layout of A, which was always row-major.
   if (object.contains("a")) tuned.a_layout = layout_of(object.at("a").get<std::string>());
   tuned.b_layout = layout_of(object.at("b").get<std::string>());
   tuned.shape = {extent_of(object, "m"), extent_of(object, "n"), extent_of(object, "k")};
@@ -73,7 +73,7 @@ std::string tuned_json(const RunInfo& run, std::span<const TunedConfig> configs)
                      {"date", run.date},
                      {"command", run.command}});
   }
-  // The command may hold bytes that are no UTF-8.
+  // The command may hold bytes that are not UTF-8.
   return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
