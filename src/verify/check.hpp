@@ -33,7 +33,7 @@ struct CheckRule {
 struct CheckOperands {
   const void* d;  // [m, n], rows ldd elements apart
   cuda::std::int64_t ldd;
-  const double* ref;  // [m, n] or [m, 2 n], packed: before the activation
+  const double* ref;  // [m, n] or [m, 2 n], packed, before the activation
   cuda::std::int64_t m;
   cuda::std::int64_t n;
   DataType type = DataType::BFloat16;

@@ -14,7 +14,7 @@ namespace hopper_gemm {
 /// not used. Takes any extents, types, layouts and leading dimensions.
 Status reference_gemm_device(const GemmArgs& args, double* ref, cudaStream_t stream);
 
-/// The same on the host, for tests: every pointer of `args`, and `ref`, is host memory.
+/// The same on the host, for tests. Every pointer of `args`, and `ref`, points to host memory.
 void reference_gemm_host(const GemmArgs& args, double* ref);
 
 }  // namespace hopper_gemm
