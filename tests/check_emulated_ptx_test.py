@@ -72,7 +72,7 @@ class CheckEmulatedPtxTest(unittest.TestCase):
 
     def test_a_wrapper_of_the_emulators_own(self):
         added = EMULATED + "HG_PTX_INLINE void fence() {}\n"
-        self.expect_problem(compare(emulated=added), "in the emulator alone is void fence()")
+        self.expect_problem(compare(emulated=added), "only the emulator has void fence()")
 
     def test_a_number_that_the_macro_is_not_called_for(self):
         self.expect_problem(self.changed("MMA(16)\n", ""), "the emulator lacks void mma_n16(float(&)[8], int)")
@@ -101,7 +101,7 @@ class CheckEmulatedPtxTest(unittest.TestCase):
 
     def test_a_function_that_the_parser_does_not_understand(self):
         added = EMULATED + "HG_PTX_INLINE auto odd() -> std::pair<int, int> {}\n"
-        self.expect_problem(compare(emulated=added), "5 functions, of which the parser understands 4")
+        self.expect_problem(compare(emulated=added), "5 functions, but the parser understands only 4")
 
 
 if __name__ == "__main__":

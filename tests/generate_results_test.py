@@ -305,7 +305,7 @@ class GenerateResultsTest(unittest.TestCase):
             with self.subTest(column):
                 self.write_csv(ampere_rows()[:2] + [small_row("ampere.2", "second", "1.0", "1.0", **{column: value})],
                                "ampere.csv")
-                self.expect_refused("ampere.csv is of more than one run", column, value)
+                self.expect_refused("ampere.csv has rows of more than one run", column, value)
 
     def test_version_that_is_there_twice(self):
         self.write_csv(ampere_rows() + [small_row("ampere.2", "second", "310.0", "38.0")], "ampere.csv")

@@ -277,7 +277,7 @@ class LibraryTest(PictureTest):
                           ([suite_row("90.0")], "8x16x32 twice"), ([suite_row("0", "64x16x32")], "percent_of_cublas is 0")):
             with self.subTest(why), self.assertRaisesRegex(ResultsError, why):
                 self.read(rows)
-        with self.assertRaisesRegex(ResultsError, "batches.csv is of more than one run: commit"):
+        with self.assertRaisesRegex(ResultsError, "batches.csv has rows of more than one run: commit"):
             self.read()
             self.write_csv([suite_row("90.0", commit="4567abcdef")], "batches.csv")
             plot_library.read(self.folder)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the headers that the emulator has in place of ptx/*.cuh with the real ones: both must declare the same.
+"""Compares the headers that replace ptx/*.cuh in the emulator with the real ones. Both must declare the same.
 
 usage: check_emulated_ptx.py
 
-Exit status 1, with a line for each, if a header, a wrapper, an overload, an enum or a struct is there on one side only.
-Results, template headers, types and defaults must be the same; names of function parameters and white space may differ.
+The exit status is 1 if only one side has a header, a wrapper, an overload, an enum or a struct; a line names each.
+Results, template headers, types and defaults must be the same. Names of function parameters and white space may differ.
 """
 
 import collections
@@ -14,13 +14,13 @@ import sys
 from generate_ptx_readme import FUNCTION, PTX, ROOT, parameter_name, split_top_level
 
 EMULATED = ROOT / "src" / "emulator" / "include" / "ptx"
-# The emulator makes the two wgmmas of each N with a macro.
+# In the emulator a macro makes the two wgmmas of each N.
 MACRO = re.compile(r"^#define (?P<name>\w+)\((?P<parameter>\w+)\)(?P<body>(?:[^\n]*\\\n)+[^\n]*)\n", re.MULTILINE)
 TYPE = re.compile(r"^(?:enum class|enum|struct|class) [^;{}()]+\{[^}]*\}", re.MULTILINE)
 
 
 def normalise(text):
-    """White space only between words, sizes of arrays worked out."""
+    """Leaves white space only between words, and computes the sizes of arrays."""
     text = re.sub(r"\s*(\W)\s*", r"\1", " ".join(text.split()))
     return re.sub(r"\[(\d+)/2\]", lambda size: f"[{int(size[1]) // 2}]", text)
 
@@ -41,13 +41,13 @@ def expand_macros(text):
 
 
 def parameter_type(parameter):
-    """A parameter without its name."""
+    """Removes the name of a parameter."""
     declarator, equals, default = parameter.partition("=")
     return normalise(re.sub(rf"\b{parameter_name(parameter)}\b", "", declarator) + equals + default)
 
 
 def declarations(text, where, problems):
-    """What a header declares, as normalised text, and how often."""
+    """The declarations of a header as normalised text, and how often each occurs."""
     text = expand_macros(re.sub(r"//[^\n]*", "", text))
     found = collections.Counter(normalise(match[0]) for match in TYPE.finditer(text))
     functions = list(FUNCTION.finditer(text))
@@ -57,12 +57,12 @@ def declarations(text, where, problems):
         found[f"{template}{normalise(match['result'])} {match['name']}({parameters})"] += 1
     mentions = len(re.findall(r"^HG_PTX_INLINE ", text, re.MULTILINE))
     if mentions != len(functions):
-        problems.append(f"{where}: {mentions} functions, of which the parser understands {len(functions)}")
+        problems.append(f"{where}: {mentions} functions, but the parser understands only {len(functions)}")
     return found
 
 
 def compare(real, emulated):
-    """The differences, a sentence each, between two folders of headers: {file name: text}."""
+    """The differences between two folders of headers, {file name: text}, as one sentence each."""
     problems = []
     for name in sorted(real.keys() | emulated.keys()):
         if name not in real or name not in emulated:
@@ -71,7 +71,7 @@ def compare(real, emulated):
         wanted = declarations(real[name], f"ptx/{name}", problems)
         found = declarations(emulated[name], f"the emulator's {name}", problems)
         problems += [f"{name}: the emulator lacks {declaration}" for declaration in wanted - found]
-        problems += [f"{name}: in the emulator alone is {declaration}" for declaration in found - wanted]
+        problems += [f"{name}: only the emulator has {declaration}" for declaration in found - wanted]
     return problems
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles device code to machine code with the NVRTC of another CUDA 12 version, to show that it is accepted there.
+"""Compiles device code to machine code with the NVRTC of another CUDA 12 version, to show that it compiles there.
 
 usage: compile_with_nvrtc.py --root DIR [--arch sm_90a]... FILE...
 
 DIR holds the wheels of one CUDA version, for example
   pip install --target DIR nvidia-cuda-nvrtc-cu12==12.3.107 nvidia-cuda-runtime-cu12==12.3.101 \\
       nvidia-cuda-cccl-cu12==12.3.101.post1 nvidia-cuda-nvcc-cu12==12.3.107
-No GPU and no driver are needed. Of a file, the part above a line that reads exactly `// Host side` is compiled (the
-whole file if there is none); namespaces still open there are closed. One line a file; any error or warning, from the
-front end or from ptxas, is printed and makes the exit status 1.
+The tool needs no GPU and no driver. It compiles the part of a file above the line `// Host side`, or the whole file if
+there is no such line, and closes the namespaces that are still open there. It prints one line per file. If there is an
+error or warning, from the front end or from ptxas, it prints that too, and the exit status is 1.
 """
 
 import argparse
@@ -23,7 +23,7 @@ HOST_MARKER = "// Host side"
 
 
 class Nvrtc:
-    """The few calls of libnvrtc that a compilation takes."""
+    """The calls of libnvrtc that a compilation needs."""
 
     def __init__(self, library_path):
         # NVRTC looks for its builtins library by name when it first compiles.
@@ -71,19 +71,19 @@ class Nvrtc:
 def find_library(root):
     found = sorted(root.glob("nvidia/*nvrtc*/lib/libnvrtc.so.12")) + sorted(root.glob("**/libnvrtc.so.12"))
     if not found:
-        sys.exit(f"{root} holds no libnvrtc.so.12: install nvidia-cuda-nvrtc-cu12 there (see --help)")
+        sys.exit(f"{root} holds no libnvrtc.so.12; install nvidia-cuda-nvrtc-cu12 there (see --help)")
     return found[0]
 
 
 def find_includes(root):
-    """Every include folder of the wheels; the runtime's and CCCL's are the ones that must be there."""
+    """Every include folder of the wheels. Those of the runtime and of CCCL must be there."""
     includes = sorted(path for path in root.glob("nvidia/*/include") if path.is_dir())
     for header, wheel in (
         ("cuda_bf16.h", "nvidia-cuda-runtime-cu12"),
         ("cuda/std/cstdint", "nvidia-cuda-cccl-cu12"),
     ):
         if not any((include / header).exists() for include in includes):
-            sys.exit(f"{root} holds no {header}: install {wheel} there (see --help)")
+            sys.exit(f"{root} holds no {header}; install {wheel} there (see --help)")
     return includes
 
 
@@ -105,7 +105,7 @@ def device_part(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, required=True, help="folder of the installed wheels")
-    parser.add_argument("--arch", action="append", help="target, e.g. sm_90a (the default); repeatable")
+    parser.add_argument("--arch", action="append", help="target architecture; repeatable (default: sm_90a)")
     parser.add_argument("--std", default="c++17", help="language standard (default: c++17)")
     parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="FILE")
     arguments = parser.parse_args()
@@ -120,7 +120,7 @@ def main():
     for path in arguments.files:
         source = device_part(path.read_text(encoding="utf-8"))
         for architecture in arguments.arch or ["sm_90a"]:
-            # Warnings stay warnings here, so that all of them reach the log, which then counts as a failure.
+            # Warnings stay warnings, so that all of them reach the log. A log that is not empty counts as a failure.
             options = [f"--gpu-architecture={architecture}", f"--std={arguments.std}", "--ptxas-options=-warn-spills"]
             start = time.monotonic()
             succeeded, log, cubin = nvrtc.compile(source, path.name, options + include_options)

@@ -1,4 +1,4 @@
-"""Which Markdown files are the project's own."""
+"""The project's own Markdown files."""
 
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ GENERATED = {"build", ".deps"}
 
 
 def documents():
-    """Their paths, in order. Without git, all that are not in a folder of built or fetched files."""
+    """Their paths, in order. Without git, all Markdown files outside the folders of built or fetched files."""
     found = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT,
                            capture_output=True, text=True, check=False).stdout.splitlines()
     paths = [ROOT / name for name in found] or ROOT.rglob("*.md")

@@ -61,7 +61,7 @@ class Wrapper:
 
 
 def split_top_level(text):
-    """Splits at the commas that are not inside brackets."""
+    """Splits at the commas outside brackets."""
     parts, depth, current = [], 0, ""
     for character in text:
         depth += character in "(<[{"
@@ -81,7 +81,7 @@ def parameter_name(parameter):
 
 
 def call_text(name, template, parameters):
-    """The wrapper as one writes a call: template arguments that must be given, then the parameter names."""
+    """The wrapper as one writes a call, with the required template arguments and the parameter names."""
     template_names = []
     for parameter in split_top_level(re.sub(r"^template <|>\s*$", "", template or "")):
         if "=" in parameter:
@@ -116,7 +116,7 @@ def parse(path, problems):
         where = f"{path.relative_to(ROOT)}:{text[: match.start('name')].count(chr(10)) + 1}: {name}"
         doc = [line[3:].strip() for line in match["doc"].splitlines()]
         if len(doc) < 3:
-            problems.append(f"{where}: the doc comment has {len(doc)} lines, at least 3 are needed")
+            problems.append(f"{where}: the doc comment has {len(doc)} lines, but it needs at least 3")
             continue
         first, second = FIRST_LINE.match(doc[0]), SECOND_LINE.match(doc[1])
         rest = " ".join(doc[2:])
@@ -125,10 +125,10 @@ def parse(path, problems):
         if not second:
             problems.append(f'{where}: line 2 is not `PTX ISA "<title>" #<anchor>; ISA <x.y>, sm_<nn>.`')
         if not re.search(r"\bthreads\b", rest, re.IGNORECASE):
-            problems.append(f"{where}: does not say who may call it (`Threads:`)")
+            problems.append(f"{where}: the doc comment does not say which threads may call it (`Threads:`)")
         body = function_body(text, match.end())
         if ('"memory"' in body or "HG_PTX_TENSOR" in body) and not re.search(r"\border", rest, re.IGNORECASE):
-            problems.append(f"{where}: does not say what it orders (`Orders:`)")
+            problems.append(f"{where}: the doc comment does not say what it orders (`Orders:`)")
         if first and second:
             wrappers.append(
                 Wrapper(
@@ -144,7 +144,7 @@ def parse(path, problems):
             )
     mentions = len(re.findall(r"^HG_PTX_INLINE ", text, re.MULTILINE))
     if mentions != found:
-        problems.append(f"{path.relative_to(ROOT)}: {mentions} functions, of which the parser understands {found}")
+        problems.append(f"{path.relative_to(ROOT)}: {mentions} functions, but the parser understands only {found}")
     return wrappers
 
 
@@ -243,13 +243,13 @@ def main():
     for family, wrappers in families:
         for name in dict.fromkeys(wrapper.name for wrapper in wrappers):
             if not WGMMA_NAME.match(name) and not re.search(rf"\b{name}\b", tested):
-                problems.append(f"ptx/{family}: {name} is in no tests/ptx_compile*_test.cu")
+                problems.append(f"ptx/{family}: no tests/ptx_compile*_test.cu names {name}")
     for problem in problems:
         print(problem, file=sys.stderr)
 
     current = README.read_text(encoding="utf-8")
     if current.count(BEGIN) != 1 or current.count(END) != 1:
-        sys.exit(f"{README}: the markers of the table are missing")
+        sys.exit(f"{README} lacks the markers of the table")
     before, rest = current.split(BEGIN)
     after = rest.split(END)[1]
     wanted = f"{before}{BEGIN}\n\n{table(families, users())}\n{END}{after}"
@@ -257,7 +257,7 @@ def main():
         if current != wanted:
             diff = difflib.unified_diff(current.splitlines(), wanted.splitlines(), str(README), "generated", lineterm="")
             print("\n".join(list(diff)[:20]), file=sys.stderr)
-            print(f"{README} is stale: run tools/generate_ptx_readme.py and commit the result", file=sys.stderr)
+            print(f"{README} is stale; run tools/generate_ptx_readme.py and commit the result", file=sys.stderr)
         return 1 if problems or current != wanted else 0
     if current != wanted:
         README.write_text(wanted, encoding="utf-8")

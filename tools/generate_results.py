@@ -3,17 +3,18 @@
 
     tools/generate_results.py [--profiles profiles/h200] [--page docs/results.md] [--root .] [--check]
 
-There is a table for each ladder, between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`;
-everything else is left alone. That of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
-ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what else was measured
-with them: the wgmma ceiling, CUTLASS. A version links to its kernel in src/ladder, its name to its profile beside the
-CSV file. Above the table stands the ladder's chart, if tools/plot.py has drawn one. Where there is no CSV file, a line
-says by which command it is measured.
+The tool writes a table for each ladder between `<!-- results:begin <ladder> -->` and `<!-- results:end <ladder> -->`,
+and changes nothing else. The table of the Hopper ladder is from ladder.csv at 8192x8192x8192, the others are from
+ampere.csv and simt.csv at 4096x4096x4096. A table shows the versions, cuBLAS (version 0) and what was measured beside
+them, such as the wgmma ceiling or CUTLASS. A version links to its kernel in src/ladder, and its name to its profile
+beside the CSV file. The ladder's chart stands above the table, if tools/plot.py has drawn one. If there is no CSV file,
+a line says which command measures it.
 
-Between the markers of `library` stands what `matmul best --suite library` wrote into library.csv: the means, and folded
-up the shapes; nothing where that is not there. What must not be published is refused, see tools/ladder_results.py.
+Between the markers of `library` it writes the means of library.csv, which `matmul best --suite library` wrote, and all
+shapes in a fold. Without that file it writes nothing there. It refuses rows that must not be published; see
+tools/ladder_results.py.
 
-With --check nothing is written: the exit status is 1 when the page is not what would be written.
+With --check it writes nothing, and the exit status is 1 if the page is out of date.
 """
 
 import argparse
@@ -27,7 +28,7 @@ import profile  # tools/profile.py, not the standard library's
 from ladder_results import BASELINE, BEST, CUTLASS, LADDERS, ROOT, ResultsError, speed_text
 
 
-# Where cuBLAS has no fast kernel for a problem, a mean over all says little of the others.
+# If cuBLAS has no fast kernel for a problem, a mean over all problems says little about the others.
 UNCOMMON_PERCENT = 200
 LIBRARY = "library"
 LAYOUTS = {"row": "row-major", "col": "column-major"}
@@ -53,7 +54,7 @@ def gain(row, previous):
 
 
 def measured_cells(row, rows):
-    """The speed of `row` and what it is of cuBLAS's and, if that was measured, of CUTLASS's."""
+    """The speed of `row`, also in percent of cuBLAS's and, if CUTLASS was measured, of CUTLASS's."""
     cells = [speed_text(float(row["tflops"])), percent(row["percent_of_cublas"])]
     if CUTLASS in rows:
         cells.append(percent_of(row, rows[CUTLASS]))
@@ -74,7 +75,7 @@ def header_sentence(row, operands):
 
 
 def table_lines(ladder, by_mode, link_of):
-    """link_of: gives the text of a version's cell and of its name's."""
+    """link_of: returns the cells of a version and of its name."""
     burst = by_mode["burst"]
     sustained = by_mode.get("sustained", {})
     titles = ["version", "name", "the one idea", "TFLOP/s (burst)", f"% of {ladder.baseline}"]
@@ -98,7 +99,7 @@ def table_lines(ladder, by_mode, link_of):
         if on_ladder:
             previous = row
     first = next(iter(burst.values()))
-    # Without it the type is the ladder's only one.
+    # Without that column the type is the ladder's only one.
     operands = f"at {ladder.shape}" + (f", {first['type']}" if "type" in first else "")
     return [*lines, "", header_sentence(first, operands)]
 
@@ -109,16 +110,16 @@ def link_to(path, page):
 
 
 def source_of(version, ladder, root):
-    """The file of the kernel below the root of the project, if that has it."""
+    """The file of the kernel below the root of the project, if it is there."""
     number = int(version.rpartition(".")[2])
     stem = f"v{number:02}" if ladder.name == "hopper" else f"v{number}"
     found = (root / "src/ladder" / ladder.name).glob(f"{stem}_*.cu*")
-    # Where there is a header, that holds the kernel.
+    # If there is a header, it holds the kernel.
     return max(found, key=lambda path: path.suffix, default=None)
 
 
 def links_of(row, ladder, profiles, page, root):
-    """The version's and its name's cells."""
+    """The cells of the version and of its name."""
     version, name = row["version"], row["name"]
     if not ladder.holds(version):
         return version, name
@@ -154,7 +155,7 @@ def library_lines(by_shape):
     for mode in modes:
         titles += [f"us ({mode})", f"cuBLAS us ({mode})", f"% of cuBLAS ({mode})"]
     alignment = ["---"] * 2 + ["---:"] * (len(titles) - 2)
-    # A file of row-major A alone may have no column of A's layout.
+    # A file that has only row-major A may lack the column of A's layout.
     other_a = f"A {LAYOUTS['col']}, " if rows[0].get("a") == "col" else ""
     operands = f"{rows[0]['type']}, {other_a}B {LAYOUTS[rows[0]['b']]}"
     lines = [markdown_line(titles), markdown_line(alignment)]
@@ -176,7 +177,7 @@ def library_lines(by_shape):
 
 
 def mean_line(title, percents):
-    """The line that sums up: `percents` has a list for each mode."""
+    """The line that sums up. `percents` has a list for each mode."""
     return markdown_line([title, *(f"{statistics.geometric_mean(of_mode):.1f} % ({min(of_mode):.1f} %)"
                                    for of_mode in percents)])
 
@@ -188,7 +189,7 @@ def library_text(profiles):
 
 
 def replace_results(page_text, name, text):
-    """`page_text` with what stands between the markers of that name replaced by `text`."""
+    """Replaces the part of `page_text` between the markers of that name by `text`."""
     begin_marker, end_marker = markers(name)
     begin = page_text.find(begin_marker)
     end = page_text.find(end_marker)

@@ -233,7 +233,7 @@ def main():
         return 0
     diff = list(difflib.unified_diff(current.splitlines(), wanted.splitlines(), str(OUTPUT), "generated", lineterm=""))
     print("\n".join(diff[:20]), file=sys.stderr)
-    print(f"{OUTPUT} is stale: run tools/generate_wgmma.py and commit the result", file=sys.stderr)
+    print(f"{OUTPUT} is stale; run tools/generate_wgmma.py and commit the result", file=sys.stderr)
     return 1
 
 

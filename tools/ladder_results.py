@@ -1,7 +1,8 @@
 """The recorded measurements of the ladders: which CSV file holds them, and which of its rows may be published.
 
-`matmul … --csv` wrote the files. Results that are not verified, not of normal data, or not of a commit that others
-can check out are refused, and so are rows of two runs in one file: what is published names one GPU and one commit.
+`matmul … --csv` wrote the files. This module refuses results that are not verified, not of normal data, or not of a
+commit that others can check out. It also refuses rows of two runs in one file, because a published table names one GPU
+and one commit.
 """
 
 import contextlib
@@ -22,11 +23,11 @@ SQUARES_FILE = "squares.csv"
 
 
 class ResultsError(Exception):
-    """What is wrong with the input, as one sentence."""
+    """Says in one sentence what is wrong with the input."""
 
 
 class NotMeasuredError(ResultsError):
-    """The files hold nothing of what is asked for."""
+    """The files hold no measurement that was asked for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,20 +59,20 @@ LADDERS = (
            "simt --size 4096", "a GPU of sm_75 or newer"),
 )
 
-# What the sentence above a table, or the caption of a chart, says of all of its rows.
+# The sentence above a table, or the caption of a chart, says these once for all rows.
 RUN_COLUMNS = ("gpu", "sm_count", "driver", "cuda", "commit", "data", "rounds", "date", "command")
 
 
 def speed_text(tflops):
-    """Speeds of fp32 have but two digits before the point, or one."""
+    """Speeds of fp32 have only one or two digits before the point."""
     return f"{tflops:.0f}" if tflops >= 99.95 else f"{tflops:.1f}"
 
 
 def check_row(path, row):
-    """Refuses what must not be published."""
+    """Refuses a row that must not be published."""
     which = f"{path}: version {row['version']} at {row['m']}x{row['n']}x{row['k']} ({row['mode']})"
     if row["version"] != CEILING and row["verified"] != "yes":
-        raise ResultsError(f"{which} is not verified but '{row['verified']}'")
+        raise ResultsError(f"{which} is not verified; its field says '{row['verified']}'")
     if row["data"] != "normal":
         raise ResultsError(f"{which} was measured on '{row['data']}' data instead of normal")
     if not row["commit"] or row["commit"] == "unknown" or row["commit"].endswith("-dirty"):
@@ -86,16 +87,16 @@ def is_shown(ladder, row):
 
 
 def check_run(path, row, first, columns):
-    """Refuses a row that has not what the first one has in all of the columns."""
+    """Refuses a row that differs from the first one in one of the columns."""
     for column in columns:
         if row[column] != first[column]:
-            raise ResultsError(f"{path} is of more than one run: {column} is '{first[column]}' and "
+            raise ResultsError(f"{path} has rows of more than one run: {column} is '{first[column]}' and "
                                f"'{row[column]}'; record all its versions together")
 
 
 @contextlib.contextmanager
 def reading(path):
-    """Makes one sentence of what is wrong with the file."""
+    """Turns a fault of the file into one sentence."""
     try:
         yield
     except KeyError as error:
@@ -103,7 +104,7 @@ def reading(path):
     except ValueError as error:
         raise ResultsError(f"{path} cannot be read: {error}") from error
     except csv.Error as error:
-        raise ResultsError(f"{path} is no CSV file: {error}") from error
+        raise ResultsError(f"{path} is not a CSV file: {error}") from error
 
 
 def positive(row, column):
@@ -114,7 +115,7 @@ def positive(row, column):
 
 
 def add_row(path, rows, row):
-    """Adds the row to {version: row}; of CUTLASS's rows the fastest stays."""
+    """Adds the row to {version: row}. Only the fastest of CUTLASS's rows stays."""
     version = row["version"]
     known = rows.setdefault(version, row)
     if known is row:
@@ -159,7 +160,7 @@ def read_squares(path, versions):
             if row["version"] not in versions or not row["m"] == row["n"] == row["k"] or not row["tflops"]:
                 continue
             first = first or row
-            # A file of bf16 alone may have no column of types.
+            # A file that has only bf16 may lack the column of types.
             check_run(path, row, first, (*RUN_COLUMNS, *(["type"] if "type" in first else [])))
             positive(row, "tflops")
             by_size = by_mode.setdefault(row["mode"], {}).setdefault(row["version"], {})
@@ -182,7 +183,7 @@ def read_library_results(path):
             if row["version"] not in (BASELINE, BEST):
                 continue
             first = first or row
-            # A file of row-major A alone may have no column of A's layout.
+            # A file that has only row-major A may lack the column of A's layout.
             check_run(path, row, first, (*RUN_COLUMNS, "type", *(["a"] if "a" in first else []), "b"))
             for column in ("time_median_us", "percent_of_cublas"):
                 positive(row, column)
@@ -200,13 +201,13 @@ def read_library_results(path):
     return by_shape
 
 
-# What a row of a suite asks of the epilogue, as `matmul` writes it.
+# The columns of a suite's row that describe its epilogue.
 EPILOGUE_COLUMNS = ("out", "bias", "activation", "gated", "beta")
 
 
 def read_suite(path):
-    """The speeds of the library in percent of cuBLAS, in bursts: {what the epilogue does: {(batches, shape): percent}}
-    in the file's order, and the first row."""
+    """The library's speeds in percent of cuBLAS, in bursts, as {epilogue: {(batches, shape): percent}} in the file's
+    order, and the first row."""
     percents = {}
     first = None
     with reading(path):

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Writes the code that pages quote into them, so that a page shows what the source says today.
+"""Writes the code that pages quote into the pages, so that a page shows today's source.
 
     tools/quote_code.py [--check] [PAGE...]
 
-A page names what it quotes in a comment, and the tool writes the code between that comment and the next one:
+A page names its quote in a comment, and the tool writes the code between that comment and the next one:
 
     <!-- code: src/device/pipeline.cuh producer_drain_uniform -->
     <!-- end of code -->
 
-The name is a function's or a type's: its definition is quoted, without the comment above it. Two texts in quotes, such as
-`"wgmma_fence();" "wgmma_commit_group();"`, quote the lines from the only one that holds the first text to the next one that
-holds the second.
+The name is a function's or a type's. The tool quotes its definition without the comment above it. Two texts in quotes,
+such as `"wgmma_fence();" "wgmma_commit_group();"`, quote the lines from the only one that holds the first text to the
+next one that holds the second.
 
-Without pages, all of the project's are taken. With --check nothing is written: the exit status is 1 when a page is not what
-would be written. A name or a text that is not there, or that is there twice, is an error.
+Without pages, the tool takes all of the project's. With --check it writes nothing, and the exit status is 1 if a page
+is out of date. It is an error if a name or a text is not there, or is there twice.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class QuoteError(Exception):
 
 
 def definition_end(lines, start):
-    """The last line of the definition that begins there, or None if that is no definition."""
+    """The last line of the definition that begins there, or None if no definition begins there."""
     depth = 0
     for i in range(start, len(lines)):
         code = re.sub(r"//.*", "", lines[i])
@@ -52,7 +52,7 @@ def definition_end(lines, start):
 
 
 def declaration_start(lines, line):
-    """Where the declaration begins that the line is part of: its template parameters, for example."""
+    """The first line of the declaration that the line is part of. It may begin with template parameters."""
     while line > 0 and lines[line - 1].strip() and not re.search(r"[;{}:]\s*$|^\s*//|^\s*#", lines[line - 1]):
         line -= 1
     return line
@@ -134,7 +134,7 @@ def main():
         print(f"quote_code.py: {error}", file=sys.stderr)
         return 2
     if arguments.check and stale:
-        print(f"quote_code.py: other code than today's: {', '.join(stale)}; run tools/quote_code.py", file=sys.stderr)
+        print(f"quote_code.py: these pages do not show today's code: {', '.join(stale)}; run tools/quote_code.py", file=sys.stderr)
         return 1
     return 0
 

@@ -3,13 +3,13 @@
 
     HOPPER_GEMM_LIBRARY=build/release/libhopper_gemm.so tools/race_peers.py [--shape MxNxK]... [--bias] [--csv FILE]
 
-Contestants: PyTorch, whose products are cuBLAS's; a persistent Triton kernel with TMA descriptors, autotuned, which stands
-below; and QuACK. One that is not installed is left out, and the tool says so. All compute D[M, N] = A[M, K] · B[N, K]ᵀ, plus a
-bias of N elements with --bias, in bf16. Nothing is installed or downloaded.
+The contestants are PyTorch, whose products are cuBLAS's, the persistent and autotuned Triton kernel with TMA
+descriptors below, and QuACK. The tool leaves out contestants that are not installed, and says so. All compute D[M, N] =
+A[M, K] · B[N, K]ᵀ in bf16, plus a bias of N elements with --bias. The tool installs and downloads nothing.
 
-Contestants take turns in a fresh random order each round. Each sample lets the GPU rest for 50 ms, warms it up for 4 ms and
-times 4 ms of CUDA graph launches. Launches rotate over copies of the operands that take three times the size of L2. Each result
-is checked against an fp32 product first; a contestant whose result is wrong is left out.
+Contestants take turns in a fresh random order each round. Each sample lets the GPU rest for 50 ms, warms it up for 4 ms
+and times 4 ms of CUDA graph launches. Launches rotate over copies of the operands that take three times the size of L2.
+The tool first checks each result against an fp32 product, and leaves out contestants whose result is wrong.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# In the place of tools/, whose profile.py would hide the standard library's from torch.
+# This replaces tools/, whose profile.py would hide the standard library's from torch.
 sys.path[0] = str(ROOT / "examples" / "python")
 import hopper_gemm  # noqa: E402
 import torch  # noqa: E402
@@ -48,7 +48,7 @@ def operands_of(shape, bias):
             for _ in range(copies)]
 
 
-# Each takes the operands of a launch and returns D.
+# Each of these takes the operands of a launch and returns D.
 
 
 def library_contestant():
@@ -146,7 +146,7 @@ def is_right(d, a, b, bias):
 
 
 def graph_of(run, operands):
-    """A graph of one launch for each copy of the operands."""
+    """A graph with one launch for each copy of the operands."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(2):
@@ -180,7 +180,7 @@ def sample(graph, seconds_of_replay):
 
 
 def race(shape, bias, contestants, rounds):
-    """Median microseconds of a launch by contestant; those whose result is wrong are left out."""
+    """Median microseconds of a launch by contestant. Leaves out those whose result is wrong."""
     operands = operands_of(shape, bias)
     graphs = {}
     for name, (run, _) in contestants.items():
@@ -189,7 +189,7 @@ def race(shape, bias, contestants, rounds):
         try:
             run(*operands[0])
             right = is_right(d, a, b, bias_vector)
-        except Exception as error:  # a peer may refuse a shape in ways of its own
+        except Exception as error:  # each peer refuses shapes in its own way
             print(f"  {name} fails: {error}", file=sys.stderr)
             continue
         if not right:
@@ -216,10 +216,11 @@ def shape_of(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shape", action="append", type=shape_of, metavar="MxNxK", help="default: eight of all kinds")
+    parser.add_argument("--shape", action="append", type=shape_of, metavar="MxNxK",
+                        help="repeatable (default: eight shapes of all kinds)")
     parser.add_argument("--bias", action="store_true", help="add a bias of N elements")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--commit", default=commit(), help="of the library, where this is not its checkout")
+    parser.add_argument("--commit", default=commit(), help="the library's commit, if this folder is not its checkout")
     parser.add_argument("--csv", type=pathlib.Path)
     arguments = parser.parse_args()
     contestants = {}
