@@ -485,14 +485,14 @@ class ProgramTest(PictureTest):
     def test_pictures_of_other_data_are_found(self):
         rows = ampere_rows()
         self.write_csv(rows)
-        self.expect_refused(["--check"], "not of today's data", "ampere.svg", PYTHONPATH=NOWHERE)
+        self.expect_refused(["--check"], "these pictures do not show today's data", "ampere.svg", PYTHONPATH=NOWHERE)
         read, _ = plot_ladder.PICTURES["ampere"]
         picture = self.folder / "ampere.svg"
         picture.write_text(f"<svg/>{chart_style.data_comment(read(self.folder))}\n", encoding="utf-8")
         result = self.run_tool("--check", PYTHONPATH=NOWHERE)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         self.write_csv([rows[0], {**rows[1], "tflops": "201.0"}, *rows[2:]])
-        self.assertIn("not of today's data", self.run_tool("--check").stderr)
+        self.assertIn("these pictures do not show today's data", self.run_tool("--check").stderr)
 
     def test_committed_pictures_have_a_dark_color_for_each(self):
         pictures = [*ladder_results.DEFAULT_FOLDER.glob("*.svg"), *DIAGRAMS.parent.glob("*.svg")]

@@ -149,7 +149,7 @@ class PlotTimelineTest(unittest.TestCase):
             self.path.write_text(text, encoding="utf-8")
             result = self.run_tool()
             self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1), result.stderr)
-            self.assertIn("no trace that matmul --trace wrote", result.stderr)
+            self.assertIn("not a trace that matmul --trace wrote", result.stderr)
 
     # --- The program ---
 
@@ -158,7 +158,7 @@ class PlotTimelineTest(unittest.TestCase):
         (self.folder / "matplotlib.py").write_text(NO_MATPLOTLIB, encoding="utf-8")
         result = self.run_tool(PYTHONPATH=str(self.folder))
         self.assertEqual(result.returncode, 2, result.stderr)
-        self.assertIn("./dev plots installs it", result.stderr)
+        self.assertIn("type ./dev plots, which installs it", result.stderr)
 
     @needs_matplotlib
     def test_same_trace_same_file(self):

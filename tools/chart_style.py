@@ -1,8 +1,8 @@
-"""What the charts and diagrams have in common: colors for light and dark pages, type, captions, places for labels.
+"""The parts that charts and diagrams share: colors for light and dark pages, type, captions, places for labels.
 
-GitHub shows a picture on the reader's page, light or dark, but not in the page's colors. So each color here is a pair,
-the file is drawn in the light ones, and its style sheet puts the dark ones in their place where the reader prefers
-those. The background is one of them: whatever a browser makes of the preference, text stands on what it is legible on.
+GitHub shows a picture on the reader's page, light or dark, but not in the page's colors. Each color here is therefore a
+pair. The file is drawn in the light colors, and its style sheet replaces them by the dark ones if the reader prefers
+those. The background is one of the colors, so that text is legible whatever a browser makes of the preference.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ PALE_ORANGE = "#fff1e5"
 # Text in the background's color can stand on any of these.
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, YELLOW, PINK, MUTED)
 
-# For dark pages; the pairs are those of GitHub's own themes.
+# The colors for dark pages. The pairs are those of GitHub's own themes.
 DARK = {
     BACKGROUND: "#0d1117",
     INK: "#e6edf3",
@@ -52,18 +52,19 @@ CHARACTER = 5.6  # the width of one, in points
 
 
 def dark_style():
-    """matplotlib writes colors into each element's style attribute, over which only !important has its way."""
+    """matplotlib writes colors into each element's style attribute, which only !important overrides."""
     rules = "".join(f'[style*="{what}: {light}"]{{{what}:{dark} !important}}'
                     for light, dark in DARK.items() for what in ("fill", "stroke"))
     return f"@media (prefers-color-scheme: dark){{{rules}}}"
 
 
 def new_figure(height):
-    # Here, so that what is drawn can be tested where matplotlib is not installed.
+    # The import is here, so that tests of the data run where matplotlib is not installed.
     import matplotlib
     from matplotlib.figure import Figure
 
-    # Text as outlines: the picture looks the same everywhere. The salt makes the file's identifiers the same each time.
+    # Text is drawn as outlines, so that the picture looks the same everywhere. The salt makes the file's identifiers
+    # the same each time.
     matplotlib.rcParams.update({
         "svg.fonttype": "path", "svg.hashsalt": "hopper-gemm", "font.family": "DejaVu Sans", "font.size": 9,
         "text.color": INK, "axes.edgecolor": MUTED, "axes.labelcolor": MUTED, "axes.facecolor": "none",
@@ -73,7 +74,7 @@ def new_figure(height):
 
 
 def add_axes(figure, left, bottom, width, height):
-    """All in inches, from the lower left corner."""
+    """All values are in inches, from the lower left corner."""
     total = figure.get_figheight()
     return figure.add_axes((left / WIDTH, bottom / total, width / WIDTH, height / total))
 
@@ -85,12 +86,12 @@ def add_words(figure, title, caption):
 
 
 def caption_height(caption):
-    """In inches, with what is free above and below."""
+    """All values are in inches. Above and below the axes is free space."""
     return 0.25 + LINE_HEIGHT * len(caption.splitlines())
 
 
 def data_comment(what):
-    """What a picture says of the data that it shows, so that one can tell without drawing it if it is of these."""
+    """A picture's mark of the data that it shows. By it, one can tell without drawing whether it shows these data."""
     return f"<!-- SHA-256 of the data: {hashlib.sha256(repr(what).encode()).hexdigest()} -->"
 
 
@@ -118,7 +119,7 @@ class LabelledPoint:
 
 
 def spread(positions, gap):
-    """The positions, moved as little as it takes to be at least the gap apart; in the order given."""
+    """The positions in the given order, moved as little as possible so that they are at least the gap apart."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     groups = []  # (sum of where the group's first would like to be, items)
     for i in order:
@@ -143,8 +144,9 @@ def overlap(x, y):
 
 
 def place_labels(points, texts, bounds, others=(), height=11.0, radius=4.5):
-    """Where each point's label stands, as (left, bottom): beside its point, off all points and other labels and inside
-    the bounds, a box, as far as that can be had. The others are points without a label. Everything in 1/72 inch."""
+    """The place of each point's label, as (left, bottom). It is beside its point and, as far as possible, off all
+    points and other labels and inside the bounds, a box. The others are points without a label. All values are in 1/72
+    inch."""
     markers = [(x - radius, y - radius, x + radius, y + radius) for x, y in (*points, *others)]
     taken = list(markers)
     places = []
@@ -165,7 +167,7 @@ def place_labels(points, texts, bounds, others=(), height=11.0, radius=4.5):
 
 
 def coincident(places, radius=4.5):
-    """The places by numbers, together those whose markers cover each other's middle."""
+    """The places by numbers. Points whose markers cover each other's middle share a place."""
     groups = []
     for i, place in enumerate(places):
         group = next((group for group in groups if any(math.dist(place, places[j]) < radius for j in group)), None)
@@ -177,7 +179,7 @@ def coincident(places, radius=4.5):
 
 
 def joint_label(labels):
-    """Of points in one place: 1, 4, or 5–8 for numbers that follow each other."""
+    """The label of points in one place: 1, 4, or 5–8 for numbers that follow each other."""
     numbers = [int(label) for label in labels if label.isdigit()]
     if len(labels) > 2 and numbers and numbers == list(range(numbers[0], numbers[0] + len(labels))):
         return f"{labels[0]}–{labels[-1]}"
@@ -185,9 +187,9 @@ def joint_label(labels):
 
 
 def label_points(axes, points, others=()):
-    """Writes the label of each of the points beside it, of those in one place together; the axes must have their
-    limits. The others are points to keep off, (x, y)."""
-    # Until then an inset has no place.
+    """Writes each point's label beside it, and one label for points in one place. The axes must have their limits. The
+    others are points, (x, y), that the labels avoid."""
+    # An inset has no place before this.
     axes.figure.draw_without_rendering()
     scale = 72 / axes.figure.dpi  # from pixels
 
@@ -206,21 +208,21 @@ def label_points(axes, points, others=()):
 
 
 def crowd(points, factor):
-    """Those less than the factor from two others or more: too close to be labelled where all points are shown."""
+    """The points that are closer than the factor to two or more others, too close for labels among all points."""
     places = [(math.log(point.x), math.log(point.y)) for point in points]
     return [point for point, place in zip(points, places)
             if sum(math.dist(place, other) < math.log(factor) for other in places) > 2]
 
 
 def scatter(axes, points, labelled):
-    """All points, of which some get their labels; the axes must have their limits."""
+    """Draws all points, and labels some of them. The axes must have their limits."""
     axes.scatter([point.x for point in points], [point.y for point in points], color=BLUE, s=26, zorder=4)
     label_points(axes, labelled)
 
 
 def scatter_with_zoom(axes, points, close_factor, place):
-    """All points, and where many are close together an inset that shows these larger; each is labelled once, in the
-    inset by the first word alone, a version's number."""
+    """Draws all points. If many are close together, an inset shows these larger. Each point has one label; in the inset
+    that is only its first word, a version's number."""
     close = crowd(points, close_factor)
     scatter(axes, points, [point for point in points if point not in close])
     if not close:
@@ -233,7 +235,7 @@ def scatter_with_zoom(axes, points, close_factor, place):
                                (inset.set_ylim, [point.y for point in close])):
         margin = 0.25 * (max(values) - min(values))
         set_limits(min(values) - margin, max(values) + margin)
-    # Without the lines between the two: they would run through labels.
+    # The lines between the box and the inset would run through labels, so they are not drawn.
     for connector in axes.indicate_inset_zoom(inset, edgecolor=MUTED, alpha=1, linewidth=0.8).connectors:
         connector.set_visible(False)
     inset.set_title("what is in the box, larger", loc="left", fontsize=8, color=MUTED, pad=3)
@@ -249,7 +251,7 @@ def set_log_ticks(axes, axis, ticks):
 
 
 def write_along(axes, start, end, text):
-    """Above the middle of the line; the axes must have their limits."""
+    """Writes above the middle of the line. The axes must have their limits."""
     (x0, y0), (x1, y1) = axes.transData.transform((start, end))
     middle = axes.transData.inverted().transform(((x0 + x1) / 2, (y0 + y1) / 2))
     axes.annotate(text, middle, rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)), rotation_mode="anchor",
@@ -257,11 +259,11 @@ def write_along(axes, start, end, text):
 
 
 def exit_status_of(program, draw, *errors):
-    """Calls draw(), and says what went wrong, where that is one of `errors` or a file: the program's exit status."""
+    """Calls draw() and returns the program's exit status. Says what went wrong if it is one of `errors` or a file."""
     try:
         draw()
     except ImportError as error:
-        print(f"{program}: a picture needs matplotlib ({error}); ./dev plots installs it", file=sys.stderr)
+        print(f"{program}: a picture needs matplotlib ({error}); type ./dev plots, which installs it", file=sys.stderr)
         return 2
     except (OSError, *errors) as error:
         print(f"{program}: {error}", file=sys.stderr)

@@ -3,16 +3,15 @@
 
     tools/plot.py [--check] [--profiles profiles/h200] [--images docs/images] [PICTURE...]
 
-Charts of measurements are from the CSV files of one GPU and stand beside them: hopper, ampere and simt, the speed of
-each version of a ladder; squares, speed over size; roofline and other_rooflines; energy; library_epilogues, the
-library's speed with fused epilogues in percent of cuBLAS's. Diagrams of how things work
-are from diagrams.json, which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
-smem_descriptor.
+Charts of measurements are drawn from the CSV files of one GPU and stand beside them: hopper, ampere and simt, the speed
+of each version of a ladder; squares, speed over size; roofline and other_rooflines; energy; library_epilogues, the
+library's speed with fused epilogues in percent of cuBLAS's. Diagrams of how things work are drawn from diagrams.json,
+which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle, smem_descriptor.
 
-A picture whose data is not there is left out, unless it was named. What must not be published is refused, see
-tools/ladder_results.py. Run again on the same data with the same matplotlib, it writes the same files. `./dev plots`
-installs that matplotlib and runs this. With --check it draws nothing, needs no matplotlib, and fails where a picture is
-missing or shows other data than there are now.
+The tool leaves out a picture without data, unless you named it. It refuses data that must not be published; see
+tools/ladder_results.py. The same data and the same matplotlib give the same files. `./dev plots` installs that
+matplotlib and runs the tool. With --check it draws nothing, needs no matplotlib, and fails if a picture is missing or
+shows other data than today's.
 """
 
 import argparse
@@ -30,8 +29,8 @@ from ladder_results import NotMeasuredError, ResultsError
 
 DEFAULT_IMAGES = ladder_results.ROOT / "docs/images"
 
-# By the kind of folder that each picture's data is in and the picture goes to: a function that reads what is drawn from
-# the folder, and one that draws it.
+# For each kind of folder, its pictures with two functions: one reads the data of a picture from the folder, and one
+# draws the picture into it.
 PICTURES = {
     "profiles": {**plot_ladder.PICTURES, **plot_measurements.PICTURES, **plot_library.PICTURES},
     "images": {**plot_tile_orders.PICTURES, **plot_shared_memory.PICTURES},
@@ -39,7 +38,7 @@ PICTURES = {
 
 
 def read_pictures(names, folders):
-    """What is to be drawn, as {path: (what, how)}; everything is read before anything is drawn."""
+    """The pictures to draw, as {path: (what, how)}. Reads everything before anything is drawn."""
     known = [name for pictures in PICTURES.values() for name in pictures]
     for name in names:
         if name not in known:
@@ -63,18 +62,19 @@ def check(pictures):
     stale = [path for path, (what, _) in pictures.items()
              if not path.is_file() or chart_style.data_comment(what) not in path.read_text(encoding="utf-8")]
     if stale:
-        raise ResultsError(f"not of today's data: {', '.join(map(str, stale))}; type ./dev plots and commit the result")
+        raise ResultsError(f"these pictures do not show today's data: {', '.join(map(str, stale))}; "
+                           "type ./dev plots and commit the result")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", nargs="*", metavar="PICTURE",
-                        help="such as roofline (default: all there is data for)")
+                        help="names of pictures, such as roofline (default: all that have data)")
     parser.add_argument("--profiles", type=pathlib.Path, default=ladder_results.DEFAULT_FOLDER,
                         help="the folder of the CSV files (default: profiles/h200)")
     parser.add_argument("--images", type=pathlib.Path, default=DEFAULT_IMAGES,
                         help="the folder of diagrams.json (default: docs/images)")
-    parser.add_argument("--check", action="store_true", help="draw nothing; fail where a picture is not of these data")
+    parser.add_argument("--check", action="store_true", help="draw nothing; fail if a picture does not show these data")
     arguments = parser.parse_args()
     folders = {"profiles": arguments.profiles, "images": arguments.images}
 

@@ -1,7 +1,7 @@
 """The chart of each ladder: hopper.svg, ampere.svg, simt.svg. tools/plot.py draws it.
 
-A bar is the speed of a version in bursts; lines are cuBLAS and what else was measured in the same rounds: CUTLASS, the
-wgmma ceiling, the library's own choice. GPU, commit, shape and date stand beside them.
+A bar is the speed of a version in bursts. Lines show cuBLAS and what else was measured in the same rounds: CUTLASS, the
+wgmma ceiling, and the library's own choice. GPU, commit, shape and date stand beside them.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ import ladder_results
 from chart_style import BLUE, GRID, INK, MUTED
 from ladder_results import BASELINE, BEST, CEILING, CUTLASS, LADDERS, ResultsError, speed_text
 
-# What a line is called, and how it is drawn; the baseline is called what it is on its ladder.
+# The name of a line and how it is drawn. The baseline has its ladder's name.
 LINES = {
     BASELINE: ("", "-"),
     CUTLASS: ("CUTLASS", "--"),
@@ -20,7 +20,7 @@ LINES = {
     CEILING: ("wgmma ceiling", ":"),
 }
 
-BAR_HEIGHT = 0.33  # in inches, and so are all others but where it says
+BAR_HEIGHT = 0.33  # in inches, as all others unless they say something else
 AXES_LEFT = 1.845
 AXES_WIDTH = 5.49
 LEVEL = 0.19  # the height of a line's label
@@ -52,12 +52,12 @@ class Chart:
 
     @property
     def limit(self):
-        """Where the axis ends."""
+        """The end of the axis."""
         return 1.04 * max(item.tflops for item in (*self.bars, *self.lines))
 
 
 def chart_of(ladder, by_mode):
-    """What is drawn of the results that ladder_results.read_results gave."""
+    """The part of ladder_results.read_results's results that the chart shows."""
     rows = by_mode["burst"]
     first = next(iter(rows.values()))
     bars = tuple(Bar(f"{version}  {row['name']}", float(row["tflops"]),
@@ -81,8 +81,8 @@ def read(ladder, folder):
 
 
 def label_levels(positions, widths):
-    """A level for each label, 0 the lowest, so that they meet neither each other nor the lines that lead to them. A
-    label ends at the position of its line. Both are parts of the axes' width, the positions in ascending order."""
+    """A level for each label, 0 the lowest, so that labels meet neither each other nor the lines that lead to them. A
+    label ends at the position of its line. Lengths and positions are parts of the axes' width; positions ascend."""
     levels = []
     for position, width in zip(positions, widths):
         below = [level for level, other in zip(levels, positions) if other > position - width]

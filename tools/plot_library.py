@@ -1,4 +1,4 @@
-"""The chart of the library's speed in percent of cuBLAS's, library_epilogues.svg: a line of points for each epilogue.
+"""The chart library_epilogues.svg, the library's speed in percent of cuBLAS's with a line of points for each epilogue.
 
 Each point is a problem of epilogues.csv, gated.csv or batches.csv. tools/plot.py draws it.
 """
@@ -10,7 +10,8 @@ import chart_style
 import ladder_results
 from chart_style import BLUE, GRID, INK, MUTED, ORANGE
 
-# By the columns of EPILOGUE_COLUMNS. Each file has plain products; those of the first one are drawn.
+# The keys are the columns of EPILOGUE_COLUMNS. Each file has products without an epilogue; the chart shows those of the
+# first file.
 EPILOGUES = {
     ("bf16", "none", "none", "false", "0.0"): "A·B",
     ("bf16", "column", "none", "false", "0.0"): "+ bias",

@@ -1,8 +1,8 @@
-"""Charts of measurements beside the ladders': squares.svg, roofline.svg and so on. tools/plot.py draws them.
+"""Charts of other measurements than the ladders': squares.svg, roofline.svg and so on. tools/plot.py draws them.
 
 - squares: speed over size, of some versions, the library and cuBLAS, from squares.csv.
 - roofline: speed over arithmetic intensity, of each version that ladder.csv and a profile (v01.csv …) hold.
-- other_rooflines: the same of the other two ladders, from their profiles alone (ampere1.csv …, simt1.csv …).
+- other_rooflines: the same for the other two ladders, only from their profiles (ampere1.csv …, simt1.csv …).
 - energy: energy per operation over speed, from the sustained rows of ladder.csv.
 """
 
@@ -28,7 +28,7 @@ SECTOR_BYTES = 32
 
 
 def name_of(row):
-    """What a chart calls a row's version."""
+    """A chart's name for a row's version."""
     names = {BASELINE: HOPPER.baseline, BEST: "the library", CEILING: "wgmma ceiling"}
     return names.get(row["version"]) or f"{row['version']} {row['name']}"
 
@@ -119,16 +119,16 @@ def read_profiles(folder, ladder):
 
 
 def check_origins(profiles, folder, **expected_origin):
-    """Refuses profiles of something else."""
+    """Refuses profiles of another GPU, shape and so on."""
     for origin, _ in profiles:
         for what, expected in expected_origin.items():
             if origin[what] != expected:
-                raise ResultsError(f"the profile of version {origin['version']} in {folder} is of {what} "
+                raise ResultsError(f"the profile of version {origin['version']} in {folder} is for {what} "
                                    f"'{origin[what]}', not '{expected}'; profile all versions together")
 
 
 def commits_text(profiles):
-    """Commit and date of profiles; where they are several, of which versions."""
+    """Commit and date of profiles. If there are several, also their versions."""
     runs = [(commit, [origin["version"] for origin, _ in run]) for commit, run in itertools.groupby(
         profiles, lambda entry: f"commit {entry[0]['commit']}, {entry[0]['date'][:10]}")]
     if len(runs) == 1:
@@ -139,7 +139,7 @@ def commits_text(profiles):
 
 def known_of(gpu, table, what):
     if gpu not in table:
-        raise NotMeasuredError(f"the roofline knows the {what} of {', '.join(table)} only, not that of {gpu}")
+        raise NotMeasuredError(f"the roofline knows the {what} of {', '.join(table)} only, not of {gpu}")
     return table[gpu]
 
 
@@ -151,7 +151,7 @@ def figure_of(readings, metric, version):
 
 
 def intensity(readings, metrics, origin):
-    """FLOP for each of the bytes that the metrics count together."""
+    """FLOP per byte, for the sum of the bytes that the metrics count."""
     size = sum(figure_of(readings, metric, origin["version"]) *
                (SECTOR_BYTES if metric == profile.L2_SECTORS_READ else 1) for metric in metrics)
     return 2 * math.prod(int(extent) for extent in origin["shape"].split("x")) / size
@@ -168,7 +168,7 @@ def read_roofline(folder):
     if not profiles or CEILING not in rows:
         raise NotMeasuredError(f"{folder} has no version's profile beside {HOPPER.file}, or that has no ceiling")
     bandwidth = known_of(row["gpu"], DRAM_BANDWIDTHS, "DRAM bandwidth")
-    # Of any commit: these bytes are counts, and the speeds are of one run.
+    # The profiles may be of any commit, because bytes are counts. The speeds are of one run.
     check_origins(profiles, folder, gpu=row["gpu"], shape=HOPPER.shape)
     with reading(folder / HOPPER.file):
         ceiling = positive(rows[CEILING], "tflops")
@@ -185,7 +185,7 @@ def read_roofline(folder):
 
 
 def draw_roof(axes, bandwidth, peak, peak_text):
-    """The slope of DRAM's bandwidth, and what the roof is; the axes must have their limits."""
+    """Draws the slope of DRAM's bandwidth and names the roof. The axes must have their limits."""
     low = axes.get_xlim()[0]
     ridge = peak / bandwidth
     axes.plot((low, ridge), (low * bandwidth, peak), color=INK, linewidth=1.1)
@@ -273,7 +273,7 @@ def draw_other_rooflines(chart, path):
     figure = chart_style.new_figure(bottom + height + top)
     for left, panel in zip((0.6, 5.05), chart.panels, strict=True):
         axes = chart_style.add_axes(figure, left, bottom, 3.75, height)
-        # Room for the slope, left of where it ends.
+        # Room for the slope, left of its end.
         least = panel.peak / chart.bandwidth / 20
         ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick > least]
         chart_style.set_log_ticks(axes, "x", ticks)

@@ -1,5 +1,5 @@
-"""The diagrams of shared memory, swizzle.svg and smem_descriptor.svg: where the 128-byte swizzle puts each chunk of a
-tile, and what stands in the bits of wgmma's descriptor. tools/plot.py draws them from diagrams.json, which
+"""The diagrams of shared memory, swizzle.svg and smem_descriptor.svg. They show where the 128-byte swizzle puts each
+chunk of a tile, and the bits of wgmma's descriptor. tools/plot.py draws them from diagrams.json, which
 src/diagrams/diagram_data.cpp wrote.
 """
 
@@ -28,7 +28,7 @@ def write(axes, x, y, text, **style):
 
 
 def new_canvas(height):
-    """A figure and axes over all of it, in inches from the upper left corner."""
+    """A figure with axes over all of it, in inches from the upper left corner."""
     figure = chart_style.new_figure(height)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, chart_style.WIDTH)
@@ -72,13 +72,13 @@ def banks_of(position, chunk_bytes):
 
 
 def column_banks(lines, chunk, chunk_bytes):
-    """Of all rows' chunks of this number: how many banks they lie in, and how many of them are in the same."""
+    """For the chunks of this number in all rows: how many banks they lie in, and how many of them share a bank."""
     positions = [position for cells in lines for position, (_, other) in enumerate(cells) if other == chunk]
     return len(set(positions)) * chunk_bytes // BANK_BYTES, max(map(positions.count, positions))
 
 
 def draw_cells(axes, left, top, lines, chunk_bytes, title, note):
-    """A line of shared memory is a row of cells; a cell has its chunk's color, whatever place it is at."""
+    """Draws a line of shared memory as a row of cells. A cell has its chunk's color, wherever it is."""
     axes.text(left, top - 0.42, title, fontsize=10)
     for position in range(len(lines[0])):
         write(axes, left + CELL * (position + 0.5), top - 0.14, "–".join(map(str, banks_of(position, chunk_bytes))),
@@ -163,12 +163,12 @@ def read_descriptor(folder):
 
 
 def bit_left(bit):
-    """Where a bit's box begins; bit 63 is the leftmost."""
+    """The place where a bit's box begins. Bit 63 is the leftmost."""
     return BITS_LEFT + BIT * (63 - bit)
 
 
 def draw_bits(axes, top, fields, texts, below):
-    """The 64 bits with a text in each field and one below it."""
+    """Draws the 64 bits, with a text in each field and one below it."""
     add_box(axes, bit_left(63), top, 64 * BIT, BITS_HEIGHT, GRID)
     for field, color in zip(fields, SERIES):
         left, width = bit_left(field.last), BIT * (field.last - field.first + 1)
@@ -184,7 +184,7 @@ def draw_arrow(axes, start, end, text, **place):
 
 
 def draw_layout(axes, left, top, title, spans, inner, outer, offsets):
-    """Groups of 8 rows of 128 bytes, which are in memory one behind the other, and what the offsets are between."""
+    """Draws groups of 8 rows of 128 bytes, which lie one behind the other in memory, and the offsets between them."""
     axes.text(left, top - 0.3, title)
     for span in range(spans):
         x = left + (SPAN_WIDTH + SPAN_GAP) * span

@@ -1,4 +1,4 @@
-"""The diagram of the tile orders, tile_orders.svg: each as a path over D, and what one wave of it touches.
+"""The diagram of the raster orders, tile_orders.svg. It shows each as a path over D, and the operands of one wave.
 
 tools/plot.py draws it from diagrams.json, which src/diagrams/diagram_data.cpp wrote.
 """
@@ -12,7 +12,7 @@ from chart_style import BACKGROUND, BLUE, INK, MUTED, PALE_BLUE, PALE_ORANGE
 from ladder_results import ResultsError
 
 DATA_FILE = "diagrams.json"
-WAVE = 2  # the one that is shown; the first does not start where another ended
+WAVE = 2  # the wave that is shown; it is not the first, which does not start where another ended
 
 COLUMNS = 2
 SIDE = 3.7  # of D, in inches, as all of these
@@ -24,7 +24,7 @@ BELOW = 0.5
 
 @contextlib.contextmanager
 def diagram_data(folder, key):
-    """What diagram_data printed under the key; makes one sentence of what is wrong with it."""
+    """Reads what diagram_data printed under the key. Turns a fault of it into one sentence."""
     path = folder / DATA_FILE
     with open(path, encoding="utf-8") as file:
         try:
@@ -58,7 +58,7 @@ class TileOrders:
 
 
 def touched(tiles):
-    """The rows and the columns of tiles that these lie in."""
+    """The rows and the columns of tiles that these tiles lie in."""
     return sorted({m for m, _ in tiles}), sorted({n for _, n in tiles})
 
 
@@ -107,7 +107,7 @@ def draw_panel(axes, panel, shape):
         axes.add_patch(Rectangle((0, row * height), n, height, color=PALE_ORANGE, linewidth=0))
     for column in columns:
         axes.add_patch(Rectangle((column * width, 0), width, m, color=PALE_BLUE, linewidth=0))
-    # As one shape, without seams.
+    # One shape has no seams.
     tiles = [Path.unit_rectangle().transformed(Affine2D().translate(column, row).scale(width, height))
              for row, column in panel.wave]
     axes.add_patch(PathPatch(Path.make_compound_path(*tiles), color=BLUE, linewidth=0))

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Draws the pipeline of one CTA, as the emulator traced it, as SVG: who fills a stage, who waits, who multiplies, who
-stores.
+"""Draws the pipeline of one CTA as SVG, from a trace of the emulator: who fills a stage, waits, multiplies and stores.
 
     ./matmul 11 --device emulator --shape 512x256x512 --seed 3 --trace t.json
     ./dev plots timeline t.json pipeline.svg [--cta 0] [--blocks 0-7] [--axis order|steps] [--title TEXT]
 
-It takes traces of kernels with a ring of full and empty barriers: versions 3 to 11 of the Hopper ladder. K blocks are
-counted through all tiles of the CTA; --blocks chooses those that the picture spans. The trace counts steps of the
-emulator's scheduler, which picks at random who goes on next. How many steps something takes says nothing about a GPU,
-so that the axis gives each thing that begins or ends the same room: the picture shows what happened before what, and
-what went on at the same time. `--axis steps` shows the steps. The same trace gives the same file with the same
-matplotlib, the one that `./dev plots` installs.
+The tool takes traces of kernels with a ring of full and empty barriers: versions 3 to 11 of the Hopper ladder. It
+counts K blocks through all tiles of the CTA, and --blocks chooses the ones that the picture shows. The trace counts
+steps of the emulator's scheduler, which picks at random who runs next. The number of steps says nothing about a GPU.
+The axis therefore gives each begin and each end the same room: the picture shows what happened before what, and what
+happened at the same time. `--axis steps` shows the steps. The same trace and the same matplotlib, the one that `./dev
+plots` installs, give the same file.
 """
 
 import argparse
@@ -50,14 +49,14 @@ class Span:
 
 @dataclasses.dataclass(frozen=True)
 class Ring:
-    """Addresses of the barriers, by stage."""
+    """The addresses of the barriers by stage."""
     full: tuple
     empty: tuple
 
 
 @dataclasses.dataclass(frozen=True)
 class Timeline:
-    """What the lanes of the picture hold, in steps of the scheduler."""
+    """The contents of the picture's lanes, in steps of the scheduler."""
     stages: int
     fills: tuple       # spans: from the issue of the copy that lands last until the stage is full
     holds: tuple       # spans: from then on until all readers have released it
@@ -78,7 +77,7 @@ def read_events(path, cta):
         with open(path, encoding="utf-8") as file:
             raw = json.load(file)["traceEvents"]
     except (ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"{path} is no trace that matmul --trace wrote ({error!r})") from error
+        raise TraceError(f"{path} is not a trace that matmul --trace wrote ({error!r})") from error
     ctas = sorted({event["pid"] for event in raw})
     if cta not in ctas:
         raise TraceError(f"the trace has no CTA {cta}, only {', '.join(map(str, ctas)) or 'none'}")
@@ -96,7 +95,7 @@ def read_events(path, cta):
 
 
 def phase_ends(events):
-    """For each mbarrier, by address, when its phases ended."""
+    """The steps at which the phases of each mbarrier ended, by its address."""
     ends = {}
     for lane, name, _, begin, _ in events:
         if lane == "mbarriers":
@@ -109,18 +108,19 @@ def phase_ends(events):
 
 
 def find_ring(events, ends):
-    """A full barrier's phases end when a copy lands; the empty barriers lie behind the full ones."""
+    """Finds the barriers. A full barrier's phases end when a copy lands. The empty barriers lie behind the full
+    ones."""
     landed = {end for lane, _, _, _, end in events if lane == "TMA loads"}
     full = tuple(address for address in sorted(ends) if landed.issuperset(ends[address]))
     if not full or any(later - earlier != BARRIER_BYTES for earlier, later in zip(full, full[1:])):
-        raise TraceError("no ring of full barriers, on which TMA completes, was found")
+        raise TraceError("the trace has no ring of full barriers on which TMA completes")
     empty = tuple(address + BARRIER_BYTES * len(full) for address in full)
     for stage, (full_address, empty_address) in enumerate(zip(full, empty)):
         filled, emptied = ends[full_address], ends.get(empty_address, [])
         if len(emptied) != len(filled) or any(end < begin for begin, end in zip(filled, emptied)) or any(
                 begin < end for begin, end in zip(filled[1:], emptied)):
-            raise TraceError(f"stage {stage} has no empty barrier that is released after each fill: the kernel has no "
-                             "ring of stages, versions 3 to 11 have one")
+            raise TraceError(f"stage {stage} has no empty barrier that is released after each fill, so the kernel "
+                             "has no ring of stages; trace a version from 3 to 11, which have one")
     return Ring(full, empty)
 
 
@@ -140,7 +140,7 @@ def timeline_of(events):
             holds.append(Span(full, empty, block))
     num_blocks = len(fills)
     if sorted(span.block for span in fills) != list(range(num_blocks)):
-        raise TraceError("the stages of the ring were not filled in turn")
+        raise TraceError("the stages of the ring were not filled one after the other")
 
     wgmmas, waits = {}, {}
     for lane, _, _, begin, end in events:
@@ -166,8 +166,8 @@ def timeline_of(events):
 
 
 def window_of(timeline, blocks):
-    """The first and the last step of the picture. blocks: the first and the last K block, or None for all, and what is
-    stored after them."""
+    """The first and the last step of the picture. blocks: the first and the last K block, or None for all of them and
+    the stores after them."""
     last_block = len(timeline.fills) - 1
     first, last = blocks or (0, last_block)
     if not 0 <= first <= last <= last_block:
@@ -187,7 +187,7 @@ class Box:
 
 
 def lanes_of(timeline):
-    """From the top: names of the lanes, and what is in each."""
+    """From the top, the names of the lanes and their contents."""
     waiting = lambda warpgroup: [Box(span, WAITING, True) for span in timeline.waits.get(warpgroup, ())]  # noqa: E731
     lanes = [("producer waits", waiting(timeline.producer)), ("copies issued", [])]
     for stage in range(timeline.stages):
@@ -205,7 +205,7 @@ def lanes_of(timeline):
         lanes.append((f"stage {stage}", boxes))
     for number, warpgroup in enumerate(timeline.consumers):
         name = f"consumer {number}" if len(timeline.consumers) > 1 else "consumer"
-        # A warpgroup may wait while its wgmmas go on.
+        # A warpgroup may wait while its wgmmas run.
         lanes.append((f"{name}: wgmma", [Box(span, MULTIPLYING, label=str(span.block))
                                          for span in timeline.multiplies[warpgroup]]))
         lanes.append((f"{name} waits", waiting(warpgroup)))
@@ -217,8 +217,8 @@ def lanes_of(timeline):
 
 
 def runs_of(stores, others):
-    """Runs of stores with nothing else (the steps in `others`, in order) between the end of one and the begin of the
-    next, and how many each has."""
+    """Runs of stores, and how many stores each has. Within a run, none of the steps in `others`, which are in order,
+    lies between the end of a store and the begin of the next."""
     runs = []
     for store in sorted(stores, key=lambda span: span.begin):
         if runs:
@@ -231,7 +231,7 @@ def runs_of(stores, others):
 
 
 def order_of(lanes, issues, window):
-    """A function from steps to places on the axis, where whatever begins or ends in the window takes the same room."""
+    """A function from steps to places on the axis. Each begin and each end in the window takes the same room."""
     first, last = window
     steps = {first, last, *issues}
     for _, boxes in lanes:
@@ -245,7 +245,7 @@ def order_of(lanes, issues, window):
 
 
 def draw(timeline, window, axis, title, path):
-    # Here, so that what is drawn can be tested where matplotlib is not installed.
+    # The import is here, so that tests of the data run where matplotlib is not installed.
     import matplotlib
     from matplotlib import patches
 
@@ -302,18 +302,18 @@ def draw(timeline, window, axis, title, path):
 def parse_blocks(text):
     match = re.fullmatch(r"(\d+)-(\d+)", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is no range of K blocks, such as 0-7")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a range of K blocks; type for example 0-7")
     return int(match[1]), int(match[2])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0].replace("\n", " "))
-    parser.add_argument("trace", type=pathlib.Path, help="what matmul --device emulator --trace wrote")
-    parser.add_argument("svg", type=pathlib.Path, help="the picture to write")
-    parser.add_argument("--cta", type=int, default=0, help="whose pipeline (default: 0)")
-    parser.add_argument("--blocks", type=parse_blocks, metavar="FIRST-LAST", help="the K blocks to show (default: all)")
-    parser.add_argument("--axis", choices=("order", "steps"), default="order", help="what it counts (default: order)")
-    parser.add_argument("--title", default="", help="what stands above it (default: the CTA)")
+    parser.add_argument("trace", type=pathlib.Path, help="trace that matmul --device emulator --trace wrote")
+    parser.add_argument("svg", type=pathlib.Path, help="picture to write")
+    parser.add_argument("--cta", type=int, default=0, help="CTA whose pipeline to draw (default: 0)")
+    parser.add_argument("--blocks", type=parse_blocks, metavar="FIRST-LAST", help="K blocks to show (default: all)")
+    parser.add_argument("--axis", choices=("order", "steps"), default="order", help="unit of the axis (default: order)")
+    parser.add_argument("--title", default="", help="title of the picture (default: the CTA)")
     arguments = parser.parse_args()
 
     def draw_timeline():

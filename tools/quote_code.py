@@ -134,7 +134,8 @@ def main():
         print(f"quote_code.py: {error}", file=sys.stderr)
         return 2
     if arguments.check and stale:
-        print(f"quote_code.py: these pages do not show today's code: {', '.join(stale)}; run tools/quote_code.py", file=sys.stderr)
+        print(f"quote_code.py: these pages do not show today's code: {', '.join(stale)}; run tools/quote_code.py",
+              file=sys.stderr)
         return 1
     return 0
 
