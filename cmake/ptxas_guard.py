@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs an nvcc command and fails where ptxas only remarks that a kernel will be slow.
+"""Runs an nvcc command, and fails if ptxas remarks that a kernel will be slow.
 
 usage: ptxas_guard.py [launcher...] nvcc arguments...
 
-It is CMake's CUDA_COMPILER_LAUNCHER, and the arguments hold -Xptxas=-v. A launcher such as ccache repeats what ptxas said when
-it has the object already.
+It is CMake's CUDA_COMPILER_LAUNCHER, and the arguments contain -Xptxas=-v. If a launcher such as ccache already has the
+object, it repeats ptxas' output.
 
-ptxas serialises wgmma, ignores setmaxnreg and spills registers with no more than an "info" line, and the build goes on.
-Here each of these is an error: exit status 1, the offending lines with their meaning on stderr, no object file.
-Otherwise nvcc's output and exit status pass through, less ptxas' routine lines. What those say of each function's
-registers, shared memory and barriers is written to <object>.ptxas.txt.
+ptxas prints only an "info" line when it serialises wgmma, ignores setmaxnreg or spills registers, and the build goes
+on. The guard makes each of these an error: the exit status is 1, stderr has the lines with their meaning, and there is
+no object file. Otherwise nvcc's output and exit status pass through, without ptxas' routine lines. The guard writes
+each function's registers, shared memory and barriers, which those lines have, to <object>.ptxas.txt.
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ import shutil
 import subprocess
 import sys
 
-# Arguments after which nvcc leaves machine code, so that ptxas runs.
+# With one of these arguments nvcc makes machine code, so that ptxas runs.
 COMPILING = {"-c", "--compile", "-dc", "--device-c", "-cubin", "--cubin", "-fatbin", "--fatbin"}
-# Arguments after which nvcc only preprocesses or prints what it would do, whatever else it is told.
+# With one of these arguments nvcc only preprocesses or prints what it would do, whatever the other arguments are.
 NOT_COMPILING = {"-E", "--preprocess", "-M", "--generate-dependencies", "-MM", "--generate-nonsystem-dependencies",
                  "-dryrun", "--dryrun", "-ptx", "--ptx", "-V", "--version", "-h", "--help"}
 SOURCE_SUFFIXES = (".cu", ".ptx", ".cpp", ".cc", ".cxx", ".c")
@@ -41,10 +41,10 @@ SPILL_WARNING = re.compile(r"Registers are spilled to local memory")
 LOCAL_MEMORY_WARNING = re.compile(r"Local memory used for function")
 LOCAL_MEMORY = re.compile(r"(?P<bytes>\d+) bytes lmem")
 
-SPILL_MEANING = "registers were spilled: the function needs more than it may have, and works partly in local memory"
+SPILL_MEANING = "registers were spilled: the function needs more than it may have, and keeps values in local memory"
 LOCAL_MEMORY_MEANING = ("the function uses local memory: an array indexed by a value unknown to the compiler, "
                         "or one whose address is taken")
-# What a remark says, by words of its text; the codes' numbers differ from one ptxas to the next.
+# The meaning of a remark, by words of its text. The codes' numbers differ from one ptxas to the next.
 REMARK_MEANINGS = [
     ("Insufficient registers", "one instruction alone needs more registers than the launch bounds leave a thread"),
     ("unable to determine register count at entry",
@@ -96,7 +96,7 @@ def is_compiling(arguments):
 
 
 def asks_ptxas_for_figures(arguments):
-    """-Xptxas=-v in any of its spellings, or nvcc's own option for the same."""
+    """Whether there is -Xptxas=-v in any of its spellings, or nvcc's own option for it."""
     if {"-res-usage", "--resource-usage"}.intersection(arguments):
         return True
     for position, argument in enumerate(arguments):
@@ -109,7 +109,7 @@ def asks_ptxas_for_figures(arguments):
 
 
 def arguments_of_nvcc(command):
-    """Without those of a launcher: `cmake -E` asks for no preprocessing."""
+    """The arguments without those of a launcher. The -E of `cmake -E` does not ask for preprocessing."""
     nvcc = next((i for i, word in enumerate(command) if os.path.basename(word).startswith("nvcc")), 0)
     return command[nvcc + 1:]
 
@@ -125,7 +125,7 @@ def output_file(arguments):
 
 
 def source_file(arguments):
-    """The last argument that is a source's name: options' values such as the -MT target end otherwise."""
+    """The last argument that is a source's name. Values of options, such as the -MT target, end differently."""
     names = [a for a in arguments if a.endswith(SOURCE_SUFFIXES) and not a.startswith("-")]
     return names[-1] if names else "the input"
 
@@ -139,7 +139,7 @@ def meaning_of_remark(line):
 
 
 def fault_in(line):
-    """What is wrong with what a line of ptxas says, or None."""
+    """The meaning of a line of ptxas that reports a fault, or None."""
     remark = REMARK.search(line)
     if remark:
         return f"{remark['code']}: {meaning_of_remark(line)}"
@@ -162,7 +162,7 @@ def bytes_or_count(pattern, text):
 
 
 class Reader:
-    """Sorts nvcc's lines into what passes through, what is at fault, and the functions' figures."""
+    """Sorts nvcc's lines into those that pass through, the faults, and the functions' figures."""
 
     def __init__(self):
         self.functions = []
@@ -205,7 +205,7 @@ class Reader:
 
 
 def demangled(names):
-    """A dictionary from names to what c++filt makes of them; to themselves without it."""
+    """A dictionary from names to c++filt's output, or to the names themselves without c++filt."""
     plain = dict(zip(names, names))
     if not names or not shutil.which("c++filt"):
         return plain
@@ -227,7 +227,7 @@ def write_report(path, functions):
 
 
 def print_faults(source, faults):
-    """Each meaning once, after the lines that have it."""
+    """Prints each meaning once, after the lines that have it."""
     names = demangled([name for name, _, _ in faults if name])
     for meaning in dict.fromkeys(meaning for _, _, meaning in faults):
         for name, line, its_meaning in faults:
@@ -243,7 +243,8 @@ def main(command):
     arguments = arguments_of_nvcc(command)
     source = source_file(arguments)
     if is_compiling(arguments) and not asks_ptxas_for_figures(arguments):
-        print(f"{source}: error: ptxas_guard.py sees nothing unless nvcc is told -Xptxas=-v", file=sys.stderr)
+        print(f"{source}: error: ptxas_guard.py sees nothing without -Xptxas=-v; add it to nvcc's arguments",
+              file=sys.stderr)
         return 1
 
     try:

@@ -483,12 +483,12 @@ class ProfileTest(unittest.TestCase):
         (self.bin / "cuobjdump").unlink()
         with mock.patch.dict(os.environ, {"PATH": str(self.folder)}), mock.patch.object(
                 profile, "CUOBJDUMP_PATTERNS", (str(self.folder / "cuda*" / "cuobjdump"),)):
-            with self.assertRaisesRegex(profile.ProfileError, "no cuobjdump .* name it with --cuobjdump"):
+            with self.assertRaisesRegex(profile.ProfileError, "no cuobjdump .* give its path with --cuobjdump"):
                 profile.find_cuobjdump(None)
 
     def test_name_of_the_kernel_that_is_not_mangled(self):
         self.fake("ncu", MATMUL_TEXT + ncu_csv(base_readings()).replace("_ZN3v0711gemm_kernelEl", "gemm_kernel(long)"))
-        self.expect_files_untouched(1, "'gemm_kernel(long)', which is no mangled name")
+        self.expect_files_untouched(1, "'gemm_kernel(long)', which is not a mangled name")
 
     # --- What is counted ---
 
@@ -729,8 +729,8 @@ class ProfileTest(unittest.TestCase):
             (text.replace(b"gpu,,NVIDIA H200", b"gpu,,"), "does not say gpu"),
             (b"".join(lines[:-1]), f"does not say {list(profile.SASS_OPCODES)[-1]}"),
             (text + lines[-1], "names a row twice"),
-            (text.replace(b",1500000\n", b",fast\n"), f"has 'fast', which is no number, as {profile.TIME}"),
-            (text.replace(b"version,,7", b"version,,8"), "is of version 8"),
+            (text.replace(b",1500000\n", b",fast\n"), f"has 'fast', which is not a number, as {profile.TIME}"),
+            (text.replace(b"version,,7", b"version,,8"), "is for version 8"),
             (text.replace(b"multicast", b"multi\xff"), "cannot be read"),
             (text.replace(b"gpu,,", b'gpu,,"'), "cannot be read"),
         ]
@@ -780,13 +780,13 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual({**written, "v07.md": written["v07.md"].replace(b"## What changed\n\nMuch.\n\n", b"")}, before)
 
     def test_markdown_that_is_out_of_date(self):
-        self.expect_error(2, ["7", "--check"], "--check is for --markdown-only")
+        self.expect_error(2, ["7", "--check"], "--check works only with --markdown-only")
         self.profile_versions("7-8")
         self.assertEqual(self.run_tool("--markdown-only", "--check").returncode, 0)
         markdown = (self.out / "v07.md").read_text(encoding="utf-8")
         (self.out / "v07.md").write_text(markdown.replace("1.500 ms", "1.400 ms"), encoding="utf-8")
         before = self.texts()
-        self.expect_error(1, ["--markdown-only", "--check"], f"{self.out / 'v07.md'} out of date")
+        self.expect_error(1, ["--markdown-only", "--check"], f"these files are out of date: {self.out / 'v07.md'}")
         self.assertEqual(self.texts(), before)
 
     def test_markdown_only_of_no_csv(self):
@@ -796,14 +796,15 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(list(self.out.iterdir()), [])
 
     def test_markdown_only_of_versions(self):
-        self.expect_error(2, ["--markdown-only", "7"], "leave out the VERSION")
+        self.expect_error(2, ["--markdown-only", "7"], "leave the VERSION out")
         self.assertEqual(self.calls("ncu"), [])
 
     def test_markdown_only_of_no_folder(self):
         result = subprocess.run([sys.executable, str(TOOL), "--markdown-only"], capture_output=True, text=True,
                                 check=False)
         self.assertEqual((result.returncode, result.stdout, result.stderr),
-                         (2, "", "profile.py: --markdown-only needs --out, the folder of the CSVs\n"))
+                         (2, "", "profile.py: --markdown-only needs the folder of the CSVs; "
+                                 "type for example --out profiles/h200\n"))
 
     def test_overview_that_cannot_be_replaced(self):
         self.profile_versions("7")
@@ -882,7 +883,7 @@ class ProfileTest(unittest.TestCase):
     def test_versions_of_other_ladders_that_are_none(self):
         for version in ("ampere.", "ampere.x", "ampere.3-simt.1", "ampere3", "volta.1", "simt.1.2", "3-ampere.4"):
             with self.subTest(version):
-                self.expect_error(2, [version], f"'{version}' is no version")
+                self.expect_error(2, [version], f"'{version}' is not a version")
         self.expect_error(2, ["ampere.5"], "no version ampere.5 to profile", "ampere.3 to ampere.4")
         self.expect_error(2, ["ampere.4-3"], "type ampere.3-4")
         self.fake("matmul", "7  cluster_multicast  sm_90  clusters\n")
@@ -963,7 +964,7 @@ class ProfileTest(unittest.TestCase):
     def test_versions_that_are_none(self):
         for version in ("seven", "7-", "-7-8", "7.5", "all", "ceiling", "", "6..8", "٧"):
             with self.subTest(version):
-                self.expect_error(2, ["--", version], f"'{version}' is no version")
+                self.expect_error(2, ["--", version], f"'{version}' is not a version")
         self.assertEqual(self.calls("ncu"), [])
 
     def test_no_version(self):
@@ -981,7 +982,7 @@ class ProfileTest(unittest.TestCase):
     def test_shapes_that_are_none(self):
         for shape in ("8192", "8192x8192", "0x8x8", "8x8x8x8", "8 x8x8", "-8x8x8", "axbxc", ""):
             with self.subTest(shape):
-                self.expect_error(2, [f"--shape={shape}", "7"], f"'{shape}' is no shape", "MxNxK")
+                self.expect_error(2, [f"--shape={shape}", "7"], f"'{shape}' is not a shape", "MxNxK")
 
     def test_no_matmul(self):
         (self.bin / "matmul").unlink()
@@ -1019,7 +1020,7 @@ class ProfileTest(unittest.TestCase):
         self.assertIn(f"```sh\n{other} --clock-control", (self.out / "v07.md").read_text(encoding="utf-8"))
 
     def test_named_ncu_that_is_missing(self):
-        self.expect_error(2, ["7", "--ncu", str(self.folder / "none")], "which is no program")
+        self.expect_error(2, ["7", "--ncu", str(self.folder / "none")], "which is not a program")
 
     def test_newest_ncu_beside_path(self):
         pattern = str(self.folder / "nsight" / "*" / "ncu")

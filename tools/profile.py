@@ -1,38 +1,39 @@
 #!/usr/bin/env python3
-"""Profiles kernel versions: how fast each is, what the GPU's counters say of it, and what its machine code holds.
+"""Profiles kernel versions: measures each, reads the GPU's counters, and counts the instructions of its machine code.
 
     tools/profile.py [--shape MxNxK] [--clock-control base] [--report] [--out profiles/<gpu>]
         [--matmul build/release/matmul] [--ncu PATH] [--cuobjdump PATH] VERSION...
     tools/profile.py --markdown-only [--check] --out profiles/<gpu>
 
-A VERSION is a number of the Hopper ladder, such as 7, a version of another, such as ampere.4, a range, such as 4-8 or
-simt.5-8, or a whole ladder: hopper, ampere, simt. The shape is 8192x8192x8192, of simt 4096x4096x4096, unless --shape
-says otherwise. Three programs look at each version:
+A VERSION is a number of the Hopper ladder, such as 7, a version of another ladder, such as ampere.4, a range, such as
+4-8 or simt.5-8, or a whole ladder: hopper, ampere or simt. The shape is 8192x8192x8192, for simt 4096x4096x4096, unless
+--shape gives another. Three programs look at each version:
 
-- `matmul` verifies and measures the versions of a ladder in turn, in bursts and under sustained load, with the power
-  that the latter takes.
-- ncu, NVIDIA Nsight Compute, counts during one launch of its gemm_kernel, the one that `matmul --profile` marks. It is
-  asked for other metrics of each ladder.
-- cuobjdump shows the SASS of that kernel, of which instructions are counted.
+- `matmul` verifies the versions of a ladder and measures them in turn, in bursts and under sustained load. Under
+  sustained load it also measures the power.
+- ncu, NVIDIA Nsight Compute, counts during one launch of gemm_kernel, which `matmul --profile` marks. Each ladder has
+  its own list of metrics.
+- cuobjdump shows the SASS of that kernel, and the tool counts its instructions.
 
-Version 7 becomes v07.csv (metric,unit,value), which names GPU, driver, commit, shape, date and commands before every
-figure, those of ncu as it gave them, and v07.md, tables to read; version ampere.4 becomes ampere4.csv and ampere4.md. A
-section "What changed" that somebody wrote into a version's Markdown stays there. The files of a version are written
-only when its profile is complete; until then those of an earlier run stay as they are.
+For version 7 the tool writes v07.csv (metric,unit,value) and v07.md, tables to read; for version ampere.4 it writes
+ampere4.csv and ampere4.md. The CSV names GPU, driver, commit, shape, date and commands before all figures, and has
+ncu's figures as ncu gave them. The tool keeps a section "What changed" that somebody wrote into a version's Markdown.
+It writes the files of a version only when its profile is complete. Until then the files of an earlier run stay as they
+are.
 
-ncu leaves the clocks alone, so that the figures are of the clock that the power limit allows. With --clock-control base
-it holds the GPU at its base clock, where it may: then times are lower bounds on speed, but the same from day to day.
---report also writes v07.ncu-rep, with all of ncu's sections and the source lines, for its graphical program; git
-ignores these files.
+ncu does not touch the clocks, so the figures are for the clock that the power limit allows. With --clock-control base
+it holds the GPU at its base clock, if it has the permission. Times are then lower bounds on speed, but the same from
+day to day. --report also writes v07.ncu-rep, with all of ncu's sections and the source lines, for its graphical
+program. git ignores these files.
 
-Once all are profiled, overview.md sets every Hopper version that has a CSV in the folder side by side, those of earlier
-runs too, and overview-ampere.md and overview-simt.md the versions of theirs; a run that fails leaves them as they were,
-and so does one of other ladders. --markdown-only writes all Markdown anew from the CSVs and needs no GPU; with --check
-it writes nothing, and fails where a file is not what would be written. A CSV of these ladders that is not what this
-program writes is refused before anything is run or written, unless the run replaces it.
+At the end the tool writes overview.md, which compares all Hopper versions that have a CSV in the folder, also those of
+earlier runs. overview-ampere.md and overview-simt.md do the same for their ladders. A run that fails leaves the
+overviews as they were, and so does a run of other ladders. --markdown-only writes all Markdown again from the CSVs and
+needs no GPU. With --check it writes nothing, and fails if a file is out of date. The tool refuses a CSV of these
+ladders that it did not write, before it runs or writes anything, unless the run replaces that CSV.
 
-Exit status: 0 all files were written; 1 ncu, matmul or cuobjdump failed, a CSV in the folder is refused, or --check found
-a file out of date; 2 bad input, or a machine that cannot profile.
+Exit status: 0 if all files were written; 1 if ncu, matmul or cuobjdump failed, the tool refused a CSV in the folder, or
+--check found a file out of date; 2 if the input was bad, or this machine cannot profile.
 """
 
 import argparse
@@ -57,10 +58,10 @@ DEFAULT_MATMUL = ROOT / "build/release/matmul"
 NCU_PATTERNS = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 CUOBJDUMP_PATTERNS = ("/usr/local/cuda*/bin/cuobjdump", "/opt/cuda*/bin/cuobjdump")
 NOT_AVAILABLE = "n/a"
-WHAT_TO_TYPE = "type a number of the Hopper ladder, such as 7, a version such as ampere.4, or a range, such as 4-8"
+WHAT_TO_TYPE = "type a number of the Hopper ladder, such as 7, a version such as ampere.4, or a range such as 4-8"
 
 CSV_COLUMNS = ["metric", "unit", "value"]
-# The rows before the metrics, so that no figure is without its GPU and commit.
+# The rows before the metrics. They give every figure its GPU and commit.
 PROVENANCE = ("version", "name", "gpu", "driver", "commit", "shape", "date", "measured by", "counted by")
 
 STALL_REASONS = (
@@ -69,7 +70,7 @@ STALL_REASONS = (
     "sleeping", "wait")
 
 
-# What ncu's metric of a reason is: the cycles that a scheduler's warps spent in it, added up, over its instructions.
+# ncu's metric of a stall reason is the sum of the cycles that a scheduler's warps spent in it, over its instructions.
 STALLED = "stalled warp-cycles per instruction issued"
 
 
@@ -88,7 +89,7 @@ L2_HIT_RATE = "lts__t_sector_hit_rate.pct"
 L2_TO_SM = "l1tex__m_xbar2l1tex_read_bytes.sum"
 # A counter of the LSU's data stage, which also counts arbitration against TMA and wgmma.
 STORE_BANK_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
-# These are counted by instruction, in instrumented SASS, where nothing else runs at the same time.
+# Instrumented SASS counts these by instruction, while nothing else runs.
 STORES = "smsp__sass_inst_executed_op_shared_st.sum"
 STORE_BYTES = "smsp__sass_data_bytes_mem_shared_op_st.sum"
 STORE_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
@@ -98,24 +99,24 @@ DYNAMIC_SHARED_MEMORY = "launch__shared_mem_per_block_dynamic"
 CTAS = "launch__grid_size"
 THREADS = "launch__block_size"
 WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
-# How many CTAs an SM has room for, by each of its resources.
+# The number of CTAs that an SM has room for, by each of its resources.
 CTA_LIMITS = tuple(f"launch__occupancy_limit_{resource}" for resource in ("blocks", "registers", "shared_mem", "warps"))
 
-# What the Hopper ladder is asked for.
+# The metrics of the Hopper ladder.
 METRICS = (
     TIME, CYCLES, CLOCK, TENSOR_PIPE, DRAM_READ, DRAM_WRITTEN, L2_SECTORS_READ, L2_HIT_RATE, L2_TO_SM,
     STORE_BANK_CONFLICTS, STORES, STORE_BYTES, STORE_WAVEFRONTS, STMATRIX_BANK_CONFLICTS, REGISTERS,
     DYNAMIC_SHARED_MEMORY, CTAS, THREADS, *CTA_LIMITS, WARPS_ACTIVE,
     *(stall_metric(reason) for reason in STALL_REASONS))
 
-# The other ladders have neither wgmma nor stmatrix, and GPUs before Hopper no counters of them. What matters there is
-# how threads load, from shared memory above all, and whether a warp is ready to issue.
+# The other ladders have neither wgmma nor stmatrix, and GPUs before Hopper have no counters of them. The important
+# facts there are how threads load, above all from shared memory, and whether a warp is ready to issue.
 HMMA_PIPE = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_elapsed"
 FMA_PIPE = "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed"
 ISSUE_SLOTS = "sm__inst_issued.avg.pct_of_peak_sustained_elapsed"
 SECTORS_PER_LOAD = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
 LOAD_BANK_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
-# By instruction. There is no such counter of conflicts for ordinary loads.
+# These are by instruction. There is no such counter of conflicts for ordinary loads.
 LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
 LOAD_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 LDMATRIX_LOADS = "smsp__sass_inst_executed_op_ldsm.sum"
@@ -130,11 +131,11 @@ THREAD_METRICS = (
 AMPERE_METRICS = (TENSOR_PIPE, HMMA_PIPE, LDMATRIX_LOADS, LDMATRIX_BANK_CONFLICTS, *THREAD_METRICS)
 SIMT_METRICS = (FMA_PIPE, SECTORS_PER_LOAD, *THREAD_METRICS)
 
-# Accumulators of 4 bytes of a square tile of this side are all that an SM's registers hold (256 KiB). A larger tile would
-# need less of A and B for each product, so that tiles of this one give the least that can be delivered to the SMs.
+# An SM's registers (256 KiB) hold just the 4-byte accumulators of a square tile of this side. A larger tile would need
+# less of A and B for each product, so tiles of this side give the least bytes that can be delivered to the SMs.
 LARGEST_TILE = 256
 
-# What matmul measures outside of ncu: (mode, column of its CSV, unit).
+# The measurements of matmul, outside of ncu: (mode, column of its CSV, unit).
 BURST_SPEED = "matmul__burst_speed"
 BURST_OF_CUBLAS = "matmul__burst_speed_of_cublas"
 SUSTAINED_SPEED = "matmul__sustained_speed"
@@ -152,7 +153,7 @@ MEASURED = {
     SUSTAINED_ENERGY: ("sustained", "pj_per_flop", "pJ/FLOP"),
 }
 
-# What is counted in a kernel's machine code, by opcodes: each instruction once, however often it is executed.
+# The opcodes that are counted in a kernel's machine code. Each instruction counts once, however often it runs.
 SASS_OPCODES = {
     "sass__instructions": None,  # all of them
     "sass__hgmma": ("HGMMA",),
@@ -191,7 +192,7 @@ def prefixed(prefixes, names, template="{}"):
     return {template.format(prefix + name): factor for prefix, factor in prefixes.items() for name in names}
 
 
-# What one of each unit is, by kind, in seconds, bytes, hertz and ones. The names differ between releases of ncu.
+# The value of each unit, by kind, in seconds, bytes, hertz and ones. The names differ between releases of ncu.
 UNITS = {
     "time": prefixed(SMALL_PREFIXES, ("second", "s")),
     "bytes": prefixed(LARGE_PREFIXES, ("byte", "B")),
@@ -208,7 +209,7 @@ UNITS = {
 
 
 class ProfileError(Exception):
-    """What is wrong, as a sentence, and the exit status that goes with it."""
+    """Says in a sentence what is wrong, and has the exit status for it."""
 
     def __init__(self, message, exit_status):
         super().__init__(message)
@@ -221,7 +222,7 @@ def refused(message):
 
 
 def failed(message):
-    """What ran under ncu, or ncu itself, did not give a profile, or a CSV does not hold one."""
+    """A program under ncu, or ncu itself, gave no profile, or a CSV does not hold one."""
     return ProfileError(message, 1)
 
 
@@ -231,7 +232,7 @@ def failed(message):
 def parse_shape(text):
     """(M, N, K)"""
     if not re.fullmatch(r"[1-9][0-9]{0,9}(x[1-9][0-9]{0,9}){2}", text, re.ASCII):
-        raise refused(f"'{text}' is no shape; type it as MxNxK, such as {HOPPER.shape}")
+        raise refused(f"'{text}' is not a shape; type it as MxNxK, such as {HOPPER.shape}")
     return tuple(int(size) for size in text.split("x"))
 
 
@@ -240,7 +241,7 @@ def shape_text(shape):
 
 
 def parse_range(text):
-    """(ladder, first, last): numbers, or None twice where it is the whole ladder."""
+    """(ladder, first, last). first and last are numbers, or None for the whole ladder."""
     for ladder in LADDERS:
         if text == ladder.name:
             return ladder, None, None
@@ -248,16 +249,16 @@ def parse_range(text):
         match = re.fullmatch(f"{prefix}([0-9]{{1,4}})(?:-(?:{prefix})?([0-9]{{1,4}}))?", text, re.ASCII)
         if match:
             return ladder, int(match[1]), int(match[2] or match[1])
-    raise refused(f"'{text}' is no version; {WHAT_TO_TYPE}")
+    raise refused(f"'{text}' is not a version; {WHAT_TO_TYPE}")
 
 
 def select_versions(ranges, known):
-    """Those of the known versions that are in `ranges`, each once, in the order asked for."""
+    """The known versions that are in `ranges`, each once, in the order of `ranges`."""
     versions = {}
     for ladder, first, last in ranges:
         numbers = [ladder.number_of(version) for version in known if ladder.number_of(version)]
         if not numbers:
-            raise refused(f"this matmul has no version of the {ladder.name} ladder; ./dev build makes it anew")
+            raise refused(f"this matmul has no version of the {ladder.name} ladder; type ./dev build to build it again")
         if first is None:
             first, last = min(numbers), max(numbers)
         for number in (first, last):
@@ -275,14 +276,14 @@ def select_versions(ranges, known):
 
 
 def run(command, stderr=subprocess.STDOUT):
-    """Runs it in ROOT; the result's stdout holds stderr too, so that an error stands where it occurred."""
+    """Runs the command in ROOT. The result's stdout also holds stderr, so that an error stands where it occurred."""
     # Some locales write numbers with a decimal comma.
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8", errors="replace",
                           check=False, cwd=ROOT, env={**os.environ, "LC_ALL": "C"})
 
 
 def output_of(command):
-    """What it prints; nothing if it cannot be run or fails."""
+    """The output of the command. Empty if it cannot run or fails."""
     try:
         result = run(command)
     except OSError:
@@ -302,27 +303,28 @@ def find_gpu():
     output = output_of(["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"])
     match = re.fullmatch(r"(.*), (\S+), ([0-9]+)\.([0-9]+)", output.strip().partition("\n")[0], re.ASCII)
     if not match:
-        raise refused("a profile needs an NVIDIA GPU, and nvidia-smi finds none")
+        raise refused("a profile needs an NVIDIA GPU, but nvidia-smi finds none")
     return Gpu(match[1], match[2], (int(match[3]), int(match[4])))
 
 
 def folder_name(gpu):
-    """NVIDIA H200 becomes h200."""
+    """h200 for NVIDIA H200."""
     return re.sub("[^a-z0-9]+", "-", gpu.lower().replace("nvidia", "")).strip("-")
 
 
 def find_tool(name, asked_for, patterns, advice):
-    """How to call it: by name where PATH leads to it, so that the documented command is the same everywhere."""
+    """The word that calls the program. It is a name if PATH has the program, so that documented commands are the same
+    everywhere."""
     if asked_for is not None:
         found = shutil.which(asked_for)
         if found is None:
-            raise refused(f"--{name} names '{asked_for}', which is no program")
+            raise refused(f"--{name} names '{asked_for}', which is not a program")
         return os.path.abspath(found)
     if shutil.which(name):
         return name
     candidates = [path for pattern in patterns for path in glob.glob(pattern) if os.access(path, os.X_OK)]
     if not candidates:
-        raise refused(f"there is no {advice}, or name it with --{name}")
+        raise refused(f"there is no {advice}, or give its path with --{name}")
     return max(candidates, key=lambda path: [int(number) for number in re.findall("[0-9]+", path)])
 
 
@@ -339,18 +341,19 @@ def find_cuobjdump(asked_for):
 
 
 def find_matmul(path):
-    """How to call matmul from ROOT: without what is above ROOT, which is different on every machine."""
+    """The path of matmul from ROOT. It leaves out the folders above ROOT, which differ on every machine."""
     absolute = pathlib.Path(os.path.abspath(path))
     if not absolute.is_file():
-        raise refused(f"there is no matmul at {path}; ./dev build makes build/release/matmul")
+        raise refused(f"there is no matmul at {path}; type ./dev build to build build/release/matmul")
     return str(absolute.relative_to(ROOT) if ROOT in absolute.parent.parents else absolute)
 
 
 def read_ladder(matmul):
-    """{version: name} of what has a gemm_kernel: neither cuBLAS, which is version 0, nor the ceiling."""
+    """{version: name} of the versions that have a gemm_kernel. cuBLAS, which is version 0, and the ceiling have
+    none."""
     lines = re.findall(r"^((?:[a-z]+\.)?[1-9][0-9]*) +(\S+)", output_of([matmul, "list"]), re.MULTILINE)
     if not lines:
-        raise refused(f"`{matmul} list` shows no versions; ./dev build makes build/release/matmul anew")
+        raise refused(f"`{matmul} list` shows no versions; type ./dev build to build build/release/matmul again")
     return dict(lines)
 
 
@@ -362,7 +365,7 @@ def measure_command(matmul, versions, shape):
 
 
 def measure(command, versions):
-    """{version: {figure of MEASURED: (unit, text)}}, by a measure_command() of these versions."""
+    """{version: {figure of MEASURED: (unit, text)}}, from a measure_command() of these versions."""
     print(f"profile.py: measuring {', '.join(versions)}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "measured.csv"
@@ -406,14 +409,14 @@ def last_lines(output):
 
 
 def run_ncu(command, what):
-    """What ncu and matmul printed."""
+    """The output of ncu and matmul."""
     try:
         result = run(command)
     except OSError as error:
-        raise refused(f"{command[0]} cannot be run: {error.strerror}") from error
-    # Whatever the exit status: ncu lets the program run on, and succeed, without its counters.
+        raise refused(f"{command[0]} cannot run: {error.strerror}") from error
+    # This does not depend on the exit status. Without its counters, ncu lets the program run on and succeed.
     if "ERR_NVGPUCTRPERM" in result.stdout:
-        raise refused("ncu may not read this GPU's counters (ERR_NVGPUCTRPERM): run as root, in a container also with "
+        raise refused("ncu may not read this GPU's counters (ERR_NVGPUCTRPERM); run as root, in a container also with "
                       "the capability SYS_ADMIN, or load the driver with NVreg_RestrictProfilingToAdminUsers=0")
     if result.returncode:
         raise failed(f"{what}: ncu failed (exit status {result.returncode}); its last lines:"
@@ -422,7 +425,7 @@ def run_ncu(command, what):
 
 
 def as_number(text):
-    """None for n/a, or whatever else is no number."""
+    """The number, or None for n/a and everything else that is not a number."""
     try:
         number = float(text.replace(",", ""))
     except ValueError:
@@ -435,7 +438,7 @@ def parse_readings(output, metrics, what):
     metrics."""
     lines = output.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith(('"ID",', "ID,"))), len(lines))
-    # Below the header ncu may still say something else, but never with as many commas.
+    # ncu may print other lines below the header, but none with as many commas.
     rows = list(csv.reader(lines[start:]))
     rows = [row for row in rows if len(row) == len(rows[0])]
     launch = next((row for row in rows if row[0].isdigit()), None)
@@ -452,7 +455,7 @@ def parse_readings(output, metrics, what):
             readings[metric] = (units[column].strip(), launch[column].replace(",", "").strip())
     kernel = launch[header.index("Kernel Name")] if "Kernel Name" in header else ""
     if not re.fullmatch(r"_Z\w+", kernel, re.ASCII):
-        raise failed(f"{what}: ncu calls the kernel '{kernel}', which is no mangled name of a function")
+        raise failed(f"{what}: ncu calls the kernel '{kernel}', which is not a mangled name of a function")
     return kernel, readings
 
 
@@ -465,18 +468,20 @@ def parse_commit(output):
 
 
 def architecture_of(capability, names):
-    """Of the architectures that a function is compiled for, such as sm_90a, the one that the GPU runs; None: none."""
+    """The architecture, of those that a function is compiled for, that the GPU runs, such as sm_90a. None: there is
+    none."""
     fitting = {}
     for name in names:
         match = re.fullmatch(r"sm_([0-9]+)([0-9])a?", name, re.ASCII)
         if match and int(match[1]) == capability[0] and int(match[2]) <= capability[1]:
-            # What is made for this GPU alone comes before what others run too.
+            # Code for this GPU alone comes before code that others also run.
             fitting[int(match[2]), name.endswith("a")] = name
     return fitting[max(fitting)] if fitting else None
 
 
 def parse_sass(listing):
-    """{architecture: the opcodes of its instructions, in order}, without their modifiers and what fills up the end."""
+    """{architecture: the opcodes of its instructions, in order}, without modifiers and without the padding at the
+    end."""
     opcodes = {}
     current = []
     for line in listing.splitlines():
@@ -490,9 +495,9 @@ def parse_sass(listing):
 
 
 def count_instructions(cuobjdump, matmul, kernel, capability, what):
-    """{figure of SASS_OPCODES: (unit, text)} of that function, as this GPU runs it."""
+    """{figure of SASS_OPCODES: (unit, text)} of that function, from the code that this GPU runs."""
     command = [cuobjdump, "-sass", "-fun", kernel, matmul]
-    # It warns of every object file without the function, anywhere in a line of the listing.
+    # cuobjdump warns of every object file without the function, anywhere in a line of the listing.
     result = run(command, stderr=subprocess.PIPE)
     if result.returncode:
         raise failed(f"{what}: cuobjdump failed (exit status {result.returncode}); its last lines:"
@@ -511,7 +516,7 @@ def count_instructions(cuobjdump, matmul, kernel, capability, what):
 
 
 def convert(reading, kind):
-    """The reading in seconds, bytes, hertz, ones or percent; None if it is not available, or in an unknown unit."""
+    """The reading in seconds, bytes, hertz, ones or percent. None if it is not available or its unit is unknown."""
     unit, text = reading
     units = UNITS[kind]
     # Sizes come per thread or per block, as in register/thread.
@@ -537,7 +542,7 @@ def percent_text(percent):
 
 
 def tflops_text(tflops):
-    # Those of fp32 have but two digits before the point.
+    # Speeds of fp32 have only two digits before the point.
     return f"{tflops:.0f} TFLOP/s" if tflops >= 99.5 else f"{tflops:.1f} TFLOP/s"
 
 
@@ -545,7 +550,7 @@ def stall_text(number):
     return f"{number:.2f}"
 
 
-# The kind of each metric that is shown, and how it is written.
+# The kind of each metric in the tables, and its format.
 FORMATS = {
     TIME: ("time", time_text),
     CLOCK: ("frequency", lambda hertz: f"{hertz / 1e9:.3f} GHz"),
@@ -581,17 +586,17 @@ FORMATS = {
 
 
 def cell(readings, metric):
-    """The reading by its format; as ncu gave it where its unit is unknown, rather than a wrong number."""
+    """The reading in its format. If its unit is unknown, the text is ncu's own and not a wrong number."""
     kind, text_of = FORMATS[metric]
     value = convert(readings[metric], kind)
     return " ".join(filter(None, reversed(readings[metric]))) if value is None else text_of(value)
 
 
 def store_conflicts_text(readings):
-    """Wavefronts of shared-memory stores and stmatrix beyond the least that they need, which is one an instruction, and
-    one for every 128 bytes."""
+    """Wavefronts of shared-memory stores and stmatrix beyond the least that they need: one per instruction, and one for
+    every 128 bytes."""
     stores, wavefronts = (convert(readings[metric], "count") for metric in (STORES, STORE_WAVEFRONTS))
-    # Only the Hopper ladder is asked for it.
+    # Only the Hopper ladder has this metric.
     stmatrix_conflicts = convert(readings.get(STMATRIX_BANK_CONFLICTS, ("", "0")), "count")
     size = convert(readings[STORE_BYTES], "bytes")
     if None in (stores, wavefronts, stmatrix_conflicts, size):
@@ -600,7 +605,7 @@ def store_conflicts_text(readings):
 
 
 def load_wavefronts_text(readings):
-    """Of an ordinary load from shared memory, on average."""
+    """The average wavefronts of an ordinary load from shared memory."""
     loads, wavefronts = (convert(readings[metric], "count") for metric in (LOADS, LOAD_WAVEFRONTS))
     if None in (loads, wavefronts):
         return NOT_AVAILABLE
@@ -627,7 +632,7 @@ def known_stalls(readings):
 
 
 def stall_rows(readings, most=5):
-    """The largest reasons, three or more: beyond the third only those that show in two decimals."""
+    """The three largest reasons, and the others that are not 0 in two decimals."""
     known = known_stalls(readings)
     shown = [pair for rank, pair in enumerate(known[:most]) if rank < 3 or pair[0] >= 0.005]
     if not shown:
@@ -657,12 +662,12 @@ def measured_rows(readings):
 
 
 def sass_rows(readings):
-    """All instructions, those that there are, and local memory's in any case: there should be none."""
+    """The number of all instructions, of the kinds that occur, and always of local memory's, which should be 0."""
     return [(name, count_text(int(readings[figure][1]))) for figure, name in SASS_NAMES.items()
             if readings[figure][1] != "0" or figure == "sass__local_memory"]
 
 
-# These begin and end the table of ncu's counters of every ladder.
+# These lines begin and end the table of ncu's counters of every ladder.
 
 
 def time_rows(readings, shape):
@@ -718,7 +723,7 @@ def hopper_rows(readings, shape):
 
 
 def thread_rows(readings, shape, element_bytes, pipe_rows, load_rows):
-    """The lines of a ladder whose threads load for themselves."""
+    """The lines for a ladder whose threads load for themselves."""
     return [
         *time_rows(readings, shape),
         *pipe_rows,
@@ -756,7 +761,7 @@ MEASURED_METRICS = {
 
 
 def metric_columns(metrics):
-    """{title: text of readings}, of {title: metric}."""
+    """{title: text of readings} for {title: metric}."""
     return {title: lambda readings, metric=metric: cell(readings, metric) for title, metric in metrics.items()}
 
 
@@ -768,7 +773,7 @@ STORE_COLUMN = {"bank conflicts of stores, by instruction": store_conflicts_text
 
 @dataclasses.dataclass(frozen=True)
 class Ladder:
-    """What is different from one to the other."""
+    """The differences between ladders."""
 
     name: str
     prefix: str  # of its versions
@@ -776,20 +781,20 @@ class Ladder:
     stem_pattern: str
     overview: str  # the file
     overview_title: str
-    shape: str  # unless --shape says otherwise
+    shape: str  # unless --shape gives another
     metrics: tuple  # of ncu
     table_rows: object
     overview_columns: dict  # {title: text of readings}, between the version and the largest stall reason
 
     def figures(self):
-        """What stands in a version's CSV below its provenance."""
+        """The metrics in a version's CSV below its provenance."""
         return (*MEASURED, *self.metrics, *SASS_OPCODES)
 
     def version(self, number):
         return f"{self.prefix}{number}"
 
     def number_of(self, version):
-        """None if it is of another ladder, or no version."""
+        """None if it belongs to another ladder or is not a version."""
         match = re.fullmatch(f"{re.escape(self.prefix)}([0-9]+)", version, re.ASCII)
         return int(match[1]) if match else None
 
@@ -849,7 +854,7 @@ LADDERS = (HOPPER, AMPERE, SIMT)
 
 
 def ladder_of(version):
-    """None if it is no version."""
+    """None if it is not a version."""
     return next((ladder for ladder in LADDERS if ladder.number_of(version) is not None), None)
 
 
@@ -857,17 +862,18 @@ def ladder_of(version):
 
 
 def overview_row(ladder, origin, readings, fields):
-    """The cells of a version; `fields` are those of its provenance to show beside its commit."""
+    """The cells of a version. `fields`: the fields of its provenance to show beside its commit."""
     link = f"[{origin['version']} {origin['name']}]({file_stem(origin['version'])}.md)"
     cells = [text_of(readings) for text_of in ladder.overview_columns.values()]
     return [link, *(origin[field] for field in fields), *cells, largest_stall(readings), origin["commit"]]
 
 
 def folded(command, width=100):
-    """The command over several lines, to be pasted into a shell as it stands."""
+    """The command over several lines. A shell can take it as it stands."""
     pieces = []
     for argument in command:
-        # Between quotes a line must not be broken: quote() leaves the list of metrics bare, but not any path.
+        # A line must not be broken within quotes. quote() leaves the list of metrics without quotes, but not every
+        # path.
         quoted = shlex.quote(argument)
         pieces += re.findall("[^,]+,?", quoted) if quoted == argument else [quoted]
         pieces[-1] += " "
@@ -893,14 +899,15 @@ def table_lines(head, rows):
 
 
 def what_changed(path):
-    """The lines of that section of a version's Markdown, if there is one; see the module's docstring."""
+    """The lines of the section "What changed" of a version's Markdown, if there is one. The module's docstring says
+    more."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     section = re.search(r"^## What changed\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return [*section[0].rstrip().splitlines(), ""] if section else []
 
 
 def markdown_text(ladder, origin, readings, by_hand):
-    """The Markdown of a version; by_hand: lines to keep in it."""
+    """The Markdown of a version. by_hand: lines to keep in it."""
     lines = [
         f"# {file_stem(origin['version']) if ladder is HOPPER else origin['version']} {origin['name']}", "",
         f"This profile was taken at {origin['shape']} on one {origin['gpu']}, driver {origin['driver']}, "
@@ -919,7 +926,7 @@ def markdown_text(ladder, origin, readings, by_hand):
 
 
 def overview_text(ladder, profiles):
-    """The Markdown of (origin, readings) of each version of the ladder."""
+    """The overview of a ladder, from (origin, readings) of each version."""
     first, _ = profiles[0]
     sentence = "The table gives the speeds that matmul measured, and ncu's counters of one launch of each version"
     columns = {}
@@ -942,7 +949,7 @@ def overview_text(ladder, profiles):
 
 
 def file_stem(version):
-    """Version 7 becomes v07, ampere.4 ampere4; None if it is no version."""
+    """v07 for version 7, ampere4 for ampere.4, and None if it is not a version."""
     ladder = ladder_of(version)
     return ladder and ladder.stem.format(ladder.number_of(version))
 
@@ -957,7 +964,7 @@ def csv_text(origin, readings):
 
 
 def flaw_of(rows, stem, figures):
-    """Why the rows of the CSV `stem` are not what csv_text writes; None if they are."""
+    """Says why csv_text() cannot have written the rows of the CSV `stem`. None if it can."""
     if rows[:1] != [CSV_COLUMNS] or any(len(row) != len(CSV_COLUMNS) for row in rows):
         return f"does not have the columns {','.join(CSV_COLUMNS)} throughout"
     values = {what: value for what, _, value in rows[1:]}
@@ -968,9 +975,9 @@ def flaw_of(rows, stem, figures):
             return f"does not say {what}"
     for metric in figures:
         if values[metric] != NOT_AVAILABLE and as_number(values[metric]) is None:
-            return f"has '{values[metric]}', which is no number, as {metric}"
+            return f"has '{values[metric]}', which is not a number, as {metric}"
     if file_stem(values["version"]) != stem:
-        return f"is of version {values['version']}"
+        return f"is for version {values['version']}"
     return None
 
 
@@ -983,13 +990,13 @@ def read_profile(path, ladder):
         raise failed(f"{path} cannot be read: {error}") from error
     flaw = flaw_of(rows, path.stem, ladder.figures())
     if flaw:
-        raise failed(f"{path} {flaw}; profile that version anew, or remove the file")
+        raise failed(f"{path} {flaw}; profile that version again, or remove the file")
     readings = {metric: (unit, text) for metric, unit, text in rows[1:]}
     return {what: readings.pop(what)[1] for what in PROVENANCE}, readings
 
 
 def read_profiles(out, ladder, left_out=()):
-    """read_profile of each version of the ladder in the folder, ascending, but of those left out."""
+    """read_profile() of each version of the ladder in the folder, ascending, without those to leave out."""
     found = {path: re.fullmatch(ladder.stem_pattern, path.stem, re.ASCII) for path in out.glob("*.csv")}
     paths = sorted((path for path in found if found[path]), key=lambda path: int(found[path][1]))
     skipped = [file_stem(version) for version in left_out]
@@ -997,7 +1004,7 @@ def read_profiles(out, ladder, left_out=()):
 
 
 def replace_files(texts):
-    """Writes {path: text}: all aside first, so that what fails leaves every file as it was."""
+    """Writes {path: text}. It first writes all texts to other files, so that a failure leaves every file as it was."""
     for path in texts:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -1014,7 +1021,7 @@ def replace_files(texts):
 
 @dataclasses.dataclass(frozen=True)
 class Tools:
-    """How to call them, and on what."""
+    """The words that call the programs, and the GPU that they run on."""
 
     ncu: str
     clock_control: str
@@ -1069,8 +1076,8 @@ def profile_all(arguments):
     ncu = find_ncu(arguments.ncu)
     tools = Tools(ncu, arguments.clock_control, find_cuobjdump(arguments.cuobjdump), matmul, find_gpu())
     out = arguments.out or ROOT / "profiles" / folder_name(tools.gpu.name)
-    # Before the first run under ncu, so that nobody waits for a folder that cannot be written to, or for an overview
-    # that another version's CSV makes impossible.
+    # This comes before the first run under ncu, so that nobody waits for a folder that cannot be written to, or for an
+    # overview that another version's CSV makes impossible.
     out.mkdir(parents=True, exist_ok=True)
     for ladder in ladders:
         read_profiles(out, ladder, left_out=versions)
@@ -1091,9 +1098,9 @@ def profile_ladder(ladder, versions, names, shape, tools, report, out):
 
 def markdown_only(arguments):
     if arguments.versions:
-        raise refused("--markdown-only profiles nothing; leave out the VERSION")
+        raise refused("--markdown-only profiles nothing; leave the VERSION out")
     if arguments.out is None:
-        raise refused("--markdown-only needs --out, the folder of the CSVs")
+        raise refused("--markdown-only needs the folder of the CSVs; type for example --out profiles/h200")
     texts = {}
     for ladder in LADDERS:
         profiles = read_profiles(arguments.out, ladder)
@@ -1103,11 +1110,11 @@ def markdown_only(arguments):
         if profiles:
             texts[arguments.out / ladder.overview] = overview_text(ladder, profiles)
     if not texts:
-        raise refused(f"there is no vNN.csv in {arguments.out}, and none of another ladder, to write about")
+        raise refused(f"{arguments.out} has no vNN.csv and no CSV of another ladder to write about")
     stale = {path: text for path, text in texts.items()
              if not path.is_file() or path.read_text(encoding="utf-8") != text}
     if arguments.check and stale:
-        raise failed(f"{', '.join(map(str, stale))} out of date; run tools/profile.py --markdown-only")
+        raise failed(f"these files are out of date: {', '.join(map(str, stale))}; run tools/profile.py --markdown-only")
     replace_files(stale)
     for path in stale:
         print(path)
@@ -1116,21 +1123,23 @@ def markdown_only(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("versions", nargs="*", metavar="VERSION",
-                        help="a number of the Hopper ladder, a version as ampere.4, a range as 4-8, or a ladder")
+                        help="number of the Hopper ladder, version such as ampere.4, range such as 4-8, or ladder")
     parser.add_argument("--matmul", type=pathlib.Path, default=DEFAULT_MATMUL, help="default: build/release/matmul")
     parser.add_argument("--out", type=pathlib.Path, help="folder of the files (default: profiles/<gpu>)")
-    parser.add_argument("--shape", metavar="MxNxK", help=f"default: {HOPPER.shape}, of simt {SIMT.shape}")
-    parser.add_argument("--ncu", metavar="PATH", help="default: from PATH, a CUDA toolkit or Nsight Compute's folder")
-    parser.add_argument("--cuobjdump", metavar="PATH", help="default: from PATH or a CUDA toolkit")
+    parser.add_argument("--shape", metavar="MxNxK", help=f"shape (default: {HOPPER.shape}, for simt {SIMT.shape})")
+    parser.add_argument("--ncu", metavar="PATH",
+                        help="path of ncu (default: from PATH, a CUDA toolkit or Nsight Compute's folder)")
+    parser.add_argument("--cuobjdump", metavar="PATH", help="path of cuobjdump (default: from PATH or a CUDA toolkit)")
     parser.add_argument("--clock-control", choices=("none", "base"), default="none",
                         help="base: let ncu hold the GPU at its base clock (default: none)")
     parser.add_argument("--report", action="store_true", help="also write an .ncu-rep for ncu's graphical program")
-    parser.add_argument("--markdown-only", action="store_true", help="write all Markdown from the CSVs in --out")
-    parser.add_argument("--check", action="store_true", help="with --markdown-only: write nothing, fail if it would")
+    parser.add_argument("--markdown-only", action="store_true", help="only write all Markdown from the CSVs in --out")
+    parser.add_argument("--check", action="store_true",
+                        help="with --markdown-only: write nothing; fail if a file is out of date")
     arguments = parser.parse_args()
     try:
         if arguments.check and not arguments.markdown_only:
-            raise refused("--check is for --markdown-only")
+            raise refused("--check works only with --markdown-only")
         if arguments.markdown_only:
             markdown_only(arguments)
         else:
