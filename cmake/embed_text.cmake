@@ -1,4 +1,4 @@
-# Writes HEADER with `constexpr std::string_view NAME`, which holds what the file TEXT does.
+# Writes HEADER with `constexpr std::string_view NAME`, which holds the text of the file TEXT.
 file(READ ${TEXT} text)
 file(WRITE ${HEADER} "#pragma once
 

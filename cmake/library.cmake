@@ -1,11 +1,11 @@
-# The library, shared (hopper_gemm) and static (hopper_gemm_static), and what `cmake --install` makes of it.
+# The library, shared (hopper_gemm) and static (hopper_gemm_static), and its installation by `cmake --install`.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(HG_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated/include)
 configure_file(include/hopper_gemm/version.hpp.in ${HG_GENERATED_INCLUDE_DIR}/hopper_gemm/version.hpp @ONLY)
 
-# What a user's program includes, and what that includes.
+# The headers that a user's program includes, and the headers that they include.
 set(HG_PUBLIC_HEADERS
   include/hopper_gemm/api.hpp
   include/hopper_gemm/data_type.hpp
@@ -16,7 +16,7 @@ set(HG_PUBLIC_HEADERS
   include/hopper_gemm/int_types.hpp
   include/hopper_gemm/status.hpp)
 
-# hg_add_library_host(target): everything between the public interface and the kernels, as an object library.
+# hg_add_library_host(target): makes an object library of everything between the public interface and the kernels.
 function(hg_add_library_host target)
   set(sources gemm.cpp gemm_c.cpp host/backends.cpp host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/gemm/)
@@ -27,12 +27,12 @@ endfunction()
 hg_add_library_host(hopper_gemm_library_host)
 target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 
-# The choice among the library's kernels for sm_90.
+# The code that chooses among the library's kernels for sm_90.
 add_library(hopper_gemm_library_choice OBJECT
   src/gemm/config_name.cpp src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp)
 target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
 
-# These kernels. Pairs are compiled together. What takes longest is last, because Ninja starts there.
+# The library's kernels for sm_90. Pairs are compiled together. The slowest file is last, because Ninja starts there.
 add_library(hopper_gemm_library_wgmma OBJECT
   src/gemm/instances/cooperative_large.cu
   src/gemm/host/small_m.cu
@@ -50,7 +50,7 @@ hg_guard_ptxas(hopper_gemm_library_wgmma)
 hg_watch_waits(hopper_gemm_library_wgmma)
 hg_compile_together(hopper_gemm_library_wgmma 2)
 
-# The library's kernels for any operands and any GPU from sm_80 on.
+# The library's kernels for any operands, on any GPU from sm_80 on.
 add_library(hopper_gemm_library_mma OBJECT
   src/gemm/host/interleave.cu
   src/gemm/host/mma_sync_backend.cu
@@ -83,14 +83,14 @@ foreach(target IN ITEMS hopper_gemm hopper_gemm_static)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${HG_GENERATED_INCLUDE_DIR}>)
   target_compile_features(${target} INTERFACE cxx_std_17)
   target_link_libraries(${target} INTERFACE CUDA::toolkit PRIVATE CUDA::cudart_static)
-  # The kernels need no device linker, and a user's program no CUDA compiler.
+  # The kernels need no device linker, and a user's program needs no CUDA compiler.
   set_target_properties(${target} PROPERTIES OUTPUT_NAME hopper_gemm LINKER_LANGUAGE CXX)
 endforeach()
 
 # Before 1.0 every minor version may break programs that were linked with the one before.
 set_target_properties(hopper_gemm PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-# Visibility alone leaves what the compiler instantiates of std:: and what cudart brings.
+# Visibility alone would still export instances of std:: templates, and cudart's functions.
 set(version_script ${PROJECT_SOURCE_DIR}/src/gemm/exports.map)
 target_link_options(hopper_gemm PRIVATE
   -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL -Wl,--no-undefined)
@@ -111,7 +111,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/hopper_gemmConfigVersion.
 install(FILES ${PROJECT_BINARY_DIR}/hopper_gemmConfig.cmake ${PROJECT_BINARY_DIR}/hopper_gemmConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# From its own place, so that the prefix may be moved.
+# The path is relative to the .pc file, so that the prefix may be moved.
 set(pkgconfig_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_to_includedir ${pkgconfig_dir} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 list(GET CUDAToolkit_INCLUDE_DIRS 0 pc_cuda_includedir)

@@ -1,8 +1,8 @@
-# Include folders, language level and warnings that every target shares.
+# The include folders, language level and warnings that all targets share.
 add_library(hopper_gemm_options INTERFACE)
 target_include_directories(hopper_gemm_options INTERFACE
   ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-# libcu++ lies in a folder of its own since CUDA 13; nvcc looks there by itself, the host compiler does not.
+# Since CUDA 13, libcu++ has its own folder. nvcc looks there by itself, but the host compiler does not.
 foreach(dir IN LISTS CUDAToolkit_INCLUDE_DIRS)
   if(EXISTS ${dir}/cccl)
     target_include_directories(hopper_gemm_options SYSTEM INTERFACE ${dir}/cccl)
@@ -14,19 +14,19 @@ target_link_libraries(hopper_gemm_options INTERFACE CUDA::cudart_static)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(hopper_gemm_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
-# -std is given by hand since CMake 3.25 does not know that nvcc takes C++20.
+# -std is explicit, because CMake 3.25 does not know that nvcc takes C++20.
 target_compile_options(hopper_gemm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Werror>
   $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -Werror=all-warnings -lineinfo -Xcompiler=-Wall,-Wextra,-Werror>
-  # Machine code for several GPUs takes a fifth of the space.
+  # Compressed machine code for several GPUs takes a fifth of the space.
   $<$<COMPILE_LANGUAGE:CUDA>:-Xfatbin=-compress-all>)
 
-# ccache, where there is one, keeps what was compiled.
+# If there is a ccache, it keeps what was compiled.
 find_program(HG_CCACHE ccache DOC "ccache, or empty: compile everything")
 mark_as_advanced(HG_CCACHE)
 set(cached_compiler "")
 if(HG_CCACHE)
-  # What ccache asks for where there are precompiled headers.
+  # ccache needs these settings for precompiled headers.
   set(cached_compiler env CCACHE_SLOPPINESS=pch_defines,time_macros ${HG_CCACHE})
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
@@ -49,32 +49,34 @@ function(hg_compile_for_any_gpu target)
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_80,code=[sm_80,sm_90,compute_80]>")
 endfunction()
 
-# hg_compile_together(target files): nvcc compiles so many of the target's files at once, because parsing the CUDA headers
-# takes longer than compiling a small kernel. CMake can do so since 3.31.
+# hg_compile_together(target files): lets nvcc compile so many of the target's files at once, because parsing the CUDA
+# headers takes longer than compiling a small kernel. CMake can do so since 3.31.
 function(hg_compile_together target files)
   if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.31)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   endif()
 endfunction()
 
-# hg_watch_waits(target): in the debug build, a wait for a barrier that never ends says who waits, and traps.
+# hg_watch_waits(target): in the debug build, limits each wait for a barrier. A wait that never ends says who waits, and
+# traps.
 function(hg_watch_waits target)
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:HG_DEVICE_WATCHDOG>)
 endfunction()
 
-# hg_guard_ptxas(target): what ptxas only remarks on (serialised wgmma, ignored setmaxnreg, spills, stack frames) becomes
-# an error of the target's CUDA sources. Not in the debug build, where the watched waits bring all of it.
+# hg_guard_ptxas(target): makes the remarks of ptxas (serialised wgmma, ignored setmaxnreg, spills, stack frames) errors
+# of the target's CUDA sources. It does nothing in the debug build, where the watched waits cause all of them.
 function(hg_guard_ptxas target)
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()
   endif()
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
-  # Before ccache, which repeats what ptxas said.
+  # The guard runs before ccache, which repeats ptxas' output.
   set(launcher ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/ptxas_guard.py ${CMAKE_CUDA_COMPILER_LAUNCHER})
   set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
 endfunction()
 
-# hg_find_cutlass(variable): CUTLASS's include folder, which HG_CUTLASS_ROOT is, or holds as a checkout or a wheel.
+# hg_find_cutlass(variable): sets the variable to CUTLASS's include folder. HG_CUTLASS_ROOT is that folder, or a
+# checkout or wheel that contains it.
 function(hg_find_cutlass variable)
   foreach(dir IN ITEMS . include cutlass_library/source/include)
     if(EXISTS ${HG_CUTLASS_ROOT}/${dir}/cutlass/gemm/device/gemm.h)
@@ -82,11 +84,12 @@ function(hg_find_cutlass variable)
       return()
     endif()
   endforeach()
-  message(FATAL_ERROR "HG_CUTLASS_ROOT is ${HG_CUTLASS_ROOT}, where no cutlass/gemm/device/gemm.h is found: neither in "
-                      "it nor in its include or cutlass_library/source/include")
+  message(FATAL_ERROR "HG_CUTLASS_ROOT is ${HG_CUTLASS_ROOT}, but there is no cutlass/gemm/device/gemm.h in it, nor in "
+                      "its include or cutlass_library/source/include; set it to the folder of a CUTLASS")
 endfunction()
 
-# hg_embed_text(target file name): a header named as the file, .hpp for its suffix, in which `name` holds its text.
+# hg_embed_text(target file name): makes a header with the file's name and the suffix .hpp. In it, `name` holds the
+# text.
 function(hg_embed_text target file name)
   get_filename_component(stem ${file} NAME_WLE)
   set(header_dir ${PROJECT_BINARY_DIR}/generated)
@@ -101,7 +104,7 @@ function(hg_embed_text target file name)
   target_include_directories(${target} PRIVATE ${header_dir})
 endfunction()
 
-# hg_add_git_commit(target): a header with the commit that the sources stand at, looked up again on every build.
+# hg_add_git_commit(target): makes a header with the commit of the sources. Every build looks it up again.
 function(hg_add_git_commit target)
   set(header_dir ${PROJECT_BINARY_DIR}/generated)
   add_custom_target(${target}_git_commit

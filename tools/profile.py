@@ -1110,7 +1110,7 @@ def markdown_only(arguments):
         if profiles:
             texts[arguments.out / ladder.overview] = overview_text(ladder, profiles)
     if not texts:
-        raise refused(f"{arguments.out} has no vNN.csv and no CSV of another ladder to write about")
+        raise refused(f"there is no vNN.csv in {arguments.out}, and no CSV of another ladder, to write about")
     stale = {path: text for path, text in texts.items()
              if not path.is_file() or path.read_text(encoding="utf-8") != text}
     if arguments.check and stale:
