@@ -17,6 +17,7 @@ SOURCE = """\
 template <int kN>
 __device__ void twice(int& x) {
   // A brace in a comment: {
+#pragma unroll
   for (int i = 0; i < kN; ++i) {
     x += x;
   }
@@ -56,11 +57,15 @@ class QuoteCodeTest(unittest.TestCase):
 
     def test_definitions(self):
         lines = SOURCE.splitlines()
-        self.assertEqual(self.quoted("twice").splitlines(), lines[1:8])
-        self.assertEqual(self.quoted("Pair").splitlines(), lines[9:13])
+        self.assertEqual(self.quoted("twice").splitlines(), lines[1:9])
+        self.assertEqual(self.quoted("Pair").splitlines(), lines[10:14])
 
     def test_lines_between_two_texts(self):
         self.assertEqual(self.quoted('"for (int i" "}"'), "for (int i = 0; i < kN; ++i) {\n  x += x;\n}")
+
+    def test_preprocessor_does_not_count_as_indentation(self):
+        self.assertEqual(self.quoted('"// A brace" "for (int i"'),
+                         "// A brace in a comment: {\n#pragma unroll\nfor (int i = 0; i < kN; ++i) {")
 
     def test_what_is_not_there_once(self):
         for what, why in (("thrice", "0 times"), ("both", "2 times"), ('"int both" "}"', "2 times"), ('"nothing" "}"', "0 times")):

@@ -20,7 +20,6 @@ import argparse
 import pathlib
 import re
 import sys
-import textwrap
 
 from documents import ROOT, documents
 
@@ -92,7 +91,14 @@ def quoted(path, what):
     if len(found) != 1:
         raise QuoteError(f"{path} has {what} {len(found)} times instead of once")
     start, end = found.pop()
-    return textwrap.dedent("\n".join(lines[start:end + 1]))
+    return dedent(lines[start:end + 1])
+
+
+def dedent(lines):
+    """The lines without the indentation that they share. Lines of the preprocessor have none and do not count."""
+    indented = [line for line in lines if line and not line.startswith("#")]
+    shared = min((len(line) - len(line.lstrip()) for line in indented), default=0)
+    return "\n".join(line if line.startswith("#") else line[shared:] for line in lines)
 
 
 def with_quotes(text, page):
