@@ -4,8 +4,8 @@
     HOPPER_GEMM_LIBRARY=build/release/libhopper_gemm.so tools/race_peers.py [--shape MxNxK]... [--bias] [--csv FILE]
 
 The contestants are PyTorch, whose products are cuBLAS's, the persistent and autotuned Triton kernel with TMA
-descriptors below, and QuACK. The tool leaves out contestants that are not installed, and says so. All compute D[M, N] =
-A[M, K] · B[N, K]ᵀ in bf16, plus a bias of N elements with --bias. The tool installs and downloads nothing.
+descriptors below, QuACK and DeepGEMM. The tool leaves out contestants that are not installed, and says so. All compute
+D[M, N] = A[M, K] · B[N, K]ᵀ in bf16, plus a bias of N elements with --bias. The tool installs and downloads nothing.
 
 Contestants take turns in a fresh random order each round. Each sample lets the GPU rest for 50 ms, warms it up for 4 ms
 and times 4 ms of CUDA graph launches. Launches rotate over copies of the operands that take three times the size of L2.
@@ -132,8 +132,20 @@ def quack_contestant():
     return run, importlib.metadata.version("quack-kernels")
 
 
+def deep_gemm_contestant():
+    import deep_gemm
+
+    def run(a, b, d, bias):
+        if bias is not None:
+            raise ValueError("it adds no bias")
+        deep_gemm.bf16_gemm_nt(a, b, d)
+        return d
+
+    return run, deep_gemm.__version__
+
+
 CONTESTANTS = {"hopper-gemm": library_contestant, "PyTorch": torch_contestant, "Triton": triton_contestant,
-               "QuACK": quack_contestant}
+               "QuACK": quack_contestant, "DeepGEMM": deep_gemm_contestant}
 
 
 def is_right(d, a, b, bias):
