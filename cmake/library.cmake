@@ -59,8 +59,7 @@ add_library(hopper_gemm_library_mma OBJECT
   src/gemm/instances/mma_sync_fp16_large.cu
   src/gemm/instances/mma_sync_fp16_small.cu)
 target_link_libraries(hopper_gemm_library_mma PUBLIC hopper_gemm_options)
-set_target_properties(hopper_gemm_library_mma PROPERTIES
-  CUDA_ARCHITECTURES "${HG_LIBRARY_FALLBACK_ARCHITECTURES}")
+hg_compile_for(hopper_gemm_library_mma "${HG_LIBRARY_FALLBACK_ARCHITECTURES}")
 hg_guard_ptxas(hopper_gemm_library_mma)
 hg_compile_together(hopper_gemm_library_mma 2)
 

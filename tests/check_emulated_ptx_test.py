@@ -81,7 +81,7 @@ class CheckEmulatedPtxTest(unittest.TestCase):
         self.expect_problem(self.changed("elect(uint32_t", "elect(uint64_t"), "lacks bool elect(uint32_t)")
 
     def test_a_result(self):
-        self.expect_problem(self.changed("INLINE bool", "INLINE uint32_t"), "alone is uint32_t elect(uint32_t)")
+        self.expect_problem(self.changed("INLINE bool", "INLINE uint32_t"), "only the emulator has uint32_t elect(uint32_t)")
 
     def test_a_default(self):
         self.expect_problem(self.changed("bytes = 16", "bytes = 32"), "uint32_t=16", "uint32_t=32")

@@ -1239,8 +1239,8 @@ TEST_F(BestTest, AIsAskedForInTheOtherLayout) {
   platform_.sessions_ = 0;
   expect_refused(
       {"1", "--size", "1024", "--a", "col"},
-      {"kernel 1 (first) cannot run 1024x1024x1024: A is column-major, and the Hopper ladder takes it "
-       "row-major",
+      {"kernel 1 (first) cannot run 1024x1024x1024: A is column-major, but the Hopper ladder takes a "
+       "row-major A",
        "; leave out --a, or the version; row is its own layout\n"});
   expect_refused(
       {"1", "--size", "1024", "--a", "col", "--b", "row"},

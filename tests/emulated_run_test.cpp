@@ -194,7 +194,8 @@ TEST_F(EmulatedRunTest, WhatMeasuresIsRefused) {
     expect_refused(arguments, {name + " was given", "since no NVIDIA GPU is visible to CUDA",
                                "gives no speeds", "leave " + name + " out"});
     arguments.insert(arguments.end(), {"--device", "emulator"});
-    expect_refused(arguments, {name + " was given", "run on the emulator; it", "--device gpu"});
+    expect_refused(arguments,
+                   {name + " was given", "runs on the emulator, which always verifies", "--device gpu"});
     EXPECT_THAT(err_.str(), Not(HasSubstr("since")));
   }
 }

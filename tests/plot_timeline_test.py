@@ -128,7 +128,7 @@ class PlotTimelineTest(unittest.TestCase):
 
     def test_no_ring(self):
         without = [event for event in trace() if hex(EMPTY[1]) not in event["name"]]
-        self.expect_fault(without, "stage 1 has no empty barrier.*versions 3 to 11")
+        self.expect_fault(without, "stage 1 has no empty barrier.*a version from 3 to 11")
         self.expect_fault([event for event in trace() if event.get("cat") != "mbarriers"], "no ring of full barriers")
 
     def test_a_stage_filled_before_it_was_released(self):

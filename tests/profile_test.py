@@ -911,7 +911,7 @@ class ProfileTest(unittest.TestCase):
         self.profile_ladder(ampere_readings("0"), "ampere.3")
         flawed = (self.out / "ampere3.csv").read_text(encoding="utf-8").replace("version,,ampere.3", "version,,3")
         (self.out / "ampere3.csv").write_text(flawed, encoding="utf-8")
-        self.expect_error(1, ["ampere.4"], f"{self.out / 'ampere3.csv'} is of version 3")
+        self.expect_error(1, ["ampere.4"], f"{self.out / 'ampere3.csv'} is for version 3")
         # The overview of the Hopper ladder needs nothing of it.
         self.profile_ladder(base_readings(), "7")
         self.assertTrue((self.out / "overview.md").is_file())
@@ -1026,7 +1026,7 @@ class ProfileTest(unittest.TestCase):
         pattern = str(self.folder / "nsight" / "*" / "ncu")
         with mock.patch.dict(os.environ, {"PATH": str(self.folder)}), mock.patch.object(
                 profile, "NCU_PATTERNS", (str(self.folder / "cuda*" / "ncu"), pattern)):
-            with self.assertRaisesRegex(profile.ProfileError, "no ncu .* name it with --ncu") as caught:
+            with self.assertRaisesRegex(profile.ProfileError, "no ncu .* give its path with --ncu") as caught:
                 profile.find_ncu(None)
             self.assertEqual(caught.exception.exit_status, 2)
             for version in ("2025.10.1", "2025.9.0", "2024.12.3"):

@@ -244,7 +244,7 @@ TEST(Best, SaysWhyNoKernelTakesTheOperands) {
   args.a_layout = Layout::ColumnMajor;
   EXPECT_EQ(best.can_implement(args).code(), StatusCode::Unsupported);
   EXPECT_THAT(best.can_implement(args).message(),
-              testing::HasSubstr("A is column-major, and the simt ladder takes it row-major"));
+              testing::HasSubstr("A is column-major, but the simt ladder takes a row-major A"));
   args = own_args_of(best, {2147483647, 1, 8});
   EXPECT_EQ(best.can_implement(args).code(), StatusCode::Unsupported);
   EXPECT_THAT(best.can_implement(args).message(), testing::HasSubstr("m is 2147483647"));

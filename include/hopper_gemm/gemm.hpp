@@ -58,10 +58,10 @@ struct MatrixLayout {
 
 /// A GEMM without its operands.
 struct GemmDescriptor {
-  std::int64_t m = 0;            ///< rows of op(A), C and D: 0 to 2^31 - 257
-  std::int64_t n = 0;            ///< columns of op(B), C and D, in the same range; a gated D has half as many
-  std::int64_t k = 0;            ///< columns of op(A), rows of op(B), in the same range; if 0, the product is 0
-  std::int64_t batch_count = 1;  ///< 0 to 2^31 - 1
+  std::int64_t m = 0;  ///< rows of op(A), C and D: 0 to 2^31 - 257
+  std::int64_t n = 0;  ///< columns of op(B), C and D, in the same range; a gated D has half as many
+  std::int64_t k = 0;  ///< columns of op(A), rows of op(B), in the same range; if 0, the product is 0
+  std::int64_t batch_count = 1;               ///< 0 to 2^31 - 1
   DataType input_type = DataType::BFloat16;   ///< of A and B: bf16 or fp16
   DataType output_type = DataType::BFloat16;  ///< of C, D and aux
   MatrixLayout a;

@@ -10,10 +10,10 @@ namespace hopper_gemm {
 enum class StatusCode {
   Ok,
   InvalidArgument,  ///< no GEMM can take this value: a negative extent, a null pointer, too short a leading dimension
-  Unsupported,      ///< a valid GEMM that this kernel, GPU or driver cannot run
-  OutOfMemory,      ///< an allocation failed, on the GPU or on the host
-  Timeout,          ///< a kernel did not finish in time and is taken to hang; the CUDA context is lost
-  CudaError,        ///< the CUDA runtime or driver refused a call; the message carries its name and text
+  Unsupported,  ///< a valid GEMM that this kernel, GPU or driver cannot run
+  OutOfMemory,  ///< an allocation failed, on the GPU or on the host
+  Timeout,      ///< a kernel did not finish in time and is taken to hang; the CUDA context is lost
+  CudaError,    ///< the CUDA runtime or driver refused a call; the message carries its name and text
 };
 
 /// The enumerator's name, for messages and logs.

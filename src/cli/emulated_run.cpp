@@ -155,8 +155,7 @@ std::string guard_fault(const GuardedOutput& output, std::int64_t unit_count) {
     if (touched++ == 0) first = index - output.offset;
   });
   if (touched == 0) return "";
-  return fmt::format("{} elements outside of D were overwritten, the first {}",
-                     ceil_div(touched, unit_count),
+  return fmt::format("{} elements outside of D were overwritten, the first {}", ceil_div(touched, unit_count),
                      first < 0 ? fmt::format("{} elements in front of it", ceil_div(-first, unit_count))
                                : fmt::format("in the padding of row {}, in column {}", first / output.ldd,
                                              first % output.ldd / unit_count));

@@ -61,7 +61,8 @@ struct GemmArgs {
   Bias bias_kind = Bias::None;
   Activation activation = Activation::None;
   bool gated = false;
-  int batch_count = 1;  // matrices of A, B, C and D; a matrix begins where the one before would have another line
+  // Matrices of A, B, C and D. A matrix begins where the one before would have another line.
+  int batch_count = 1;
   void* workspace = nullptr;  // for this launch alone, 16-byte aligned; a kernel may not need it
   cuda::std::size_t workspace_bytes = 0;
 

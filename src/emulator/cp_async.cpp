@@ -31,8 +31,9 @@ void settle(AsyncCopy* copy, WriteKind kind, std::size_t component, std::uint32_
     granule.filling = static_cast<std::uint8_t>(granule.filling & ~words);
     granule.copy = 0;
     granule.defined = true;
+    const WordWrite write = {copy->issuer, step, copy->component, clock, kind};
     for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.generic_uses().writes[i] = {copy->issuer, step, copy->component, clock, kind};
+      if ((words >> i & 1) != 0) granule.generic_uses().writes[i] = write;
     }
   });
 }

@@ -548,9 +548,9 @@ void check_not_filling(const Granule& granule, std::uint32_t index, std::uint32_
   const std::uint32_t busy = words & granule.filling;
   if (busy == 0) return;
   const auto word = static_cast<std::uint32_t>(std::countr_zero(busy));
-  machine.fail(fmt::format("{} shared memory at {:#x} that {} of {} is still filling", does,
-                           address_of(index) + word * kWordBytes, name_of_async(granule.generic->writes[word].kind),
-                           who(*granule.generic->writes[word].writer)));
+  machine.fail(fmt::format(
+      "{} shared memory at {:#x} that {} of {} is still filling", does, address_of(index) + word * kWordBytes,
+      name_of_async(granule.generic->writes[word].kind), who(*granule.generic->writes[word].writer)));
 }
 
 void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does) {

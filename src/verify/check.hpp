@@ -24,9 +24,10 @@ struct CheckRule {
     ///< approximation_error() adds to the bound, and largest_slope() multiplies the slack
   };
   Kind kind = Kind::Exact;
-  double slack = 0;            ///< before the activation
-  bool rounds_before = false;  ///< Bounded: alpha · sum + beta · C was rounded to the element's type before the bias
-  double largest_bias = 0;     ///< of the bias that is added after that rounding
+  double slack = 0;  ///< before the activation
+  /// Bounded: alpha · sum + beta · C was rounded to the element's type before the bias.
+  bool rounds_before = false;
+  double largest_bias = 0;  ///< of the bias that is added after that rounding
 };
 
 /// A matrix D and its fp64 reference. The reference of a gated D has twice as many columns.

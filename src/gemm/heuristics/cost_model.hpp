@@ -20,20 +20,20 @@ struct ExposedEpilogue {
 /// profiles/h200/library_tuning*.csv, except library_tuning_large.csv, which tests them on other shapes. They are
 /// rounded.
 struct CostModel {
-  double launch_us = 1.5;               ///< a kernel that has nothing to do
-  double overlap_us = 0.3;              ///< the part of it that is saved if the kernel before it still runs
-  double fill_us = 0.08;                ///< until the first loads arrive
-  double cluster_us = 0.62;             ///< a cluster's barriers
-  double block_us = 0.17;               ///< least time of a K block
-  double mn_major_block_us = 0.12;      ///< the same if B is MN-major
-  double small_m_block_us = 0.1;        ///< the same in a kernel for small M
-  double sm_flops_per_us = 7.0e6;       ///< of an SM that has its operands: 924 TFLOP/s for 132 of them
-  double byte_us = 1.0e-6;              ///< products slow down by so much for each byte, because moving it takes power
-  double slowness_64_columns = 1.17;    ///< factor on the products' time for tiles of 64 columns
-  double slowness_one_consumer = 1.08;  ///< for one consumer: nobody else multiplies while it waits
-  double slowness_small_tiles = 1.025;  ///< for tiles up to 128x128: they read more of shared memory
-  double slowness_medium_tiles = 1.01;  ///< for cooperative tiles between 128x128 and 128x256
-  double sm_bytes_per_us = 1.2e5;       ///< to one SM
+  double launch_us = 1.5;           ///< a kernel that has nothing to do
+  double overlap_us = 0.3;          ///< the part of it that is saved if the kernel before it still runs
+  double fill_us = 0.08;            ///< until the first loads arrive
+  double cluster_us = 0.62;         ///< a cluster's barriers
+  double block_us = 0.17;           ///< least time of a K block
+  double mn_major_block_us = 0.12;  ///< the same if B is MN-major
+  double small_m_block_us = 0.1;    ///< the same in a kernel for small M
+  double sm_flops_per_us = 7.0e6;   ///< of an SM that has its operands: 924 TFLOP/s for 132 of them
+  double byte_us = 1.0e-6;  ///< products slow down by so much for each byte, because moving it takes power
+  double slowness_64_columns = 1.17;           ///< factor on the products' time for tiles of 64 columns
+  double slowness_one_consumer = 1.08;         ///< for one consumer: nobody else multiplies while it waits
+  double slowness_small_tiles = 1.025;         ///< for tiles up to 128x128: they read more of shared memory
+  double slowness_medium_tiles = 1.01;         ///< for cooperative tiles between 128x128 and 128x256
+  double sm_bytes_per_us = 1.2e5;              ///< to one SM
   double small_m_sm_bytes_per_us = 8.3e4;      ///< to one SM in a kernel for small M, mostly from memory
   double sm_lines_per_us = 1240;               ///< to one SM, in requests to L2
   double l2_bytes_per_us = 1.48e7;             ///< from L2 to all SMs

@@ -113,9 +113,8 @@ struct Config {
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = num_threads(kKernel);
-  static constexpr int kConsumerBlocks =
-      BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas along M
-  static constexpr int kLeaf = 8;         // cluster tiles along N of a raster group
+  static constexpr int kConsumerBlocks = BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas along M
+  static constexpr int kLeaf = 8;  // cluster tiles along N of a raster group
   static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
   static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = BLOCK_N * kLineBytes;
@@ -133,7 +132,8 @@ struct Config {
     return kIsKMajor ? OperandMajor::K : params.b_major;
   }
 
-  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // the consumers and the producer warp read it
+  // The consumers and the producer warp read it.
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;
   using Pipeline =
       hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
   using BiasQueue = library::BiasQueue<(BLOCK_M > BLOCK_N ? BLOCK_M : BLOCK_N), kNumConsumerWarps>;

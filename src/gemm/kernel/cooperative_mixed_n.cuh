@@ -43,7 +43,8 @@ struct Config : MixedNConfig<kWideConfig> {
   static constexpr int kStoreBuffers = kConsumerBlocks;
   static_assert(kStoreN * kElemBytes == kLineBytes && kStoreM * kWarpgroupWarps == kWgmmaM,
                 "a warp's piece of D fits where a quarter of a block's A was");
-  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;  // the consumers and the producer warp read it
+  // The consumers and the producer warp read it.
+  using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;
   using Pipeline = hopper_gemm::Pipeline<kNumStages, kStageBytes, kNumConsumers, kClusterN>;
   using BiasQueue = library::BiasQueue<BLOCK_M, kNumConsumerWarps>;
 };

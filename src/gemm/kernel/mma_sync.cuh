@@ -244,7 +244,7 @@ class TileLoader {
   const T* source_;  // the thread's first element of the next K block
   int line_;         // of the tile, in the first pass
   int elem_;         // of every line
-  int whole_;      // elements of a copy in a whole K block: kCopyElems, or fewer if M or N ends within the line
+  int whole_;  // elements of a copy in a whole K block: kCopyElems, or fewer if M or N ends within the line
   int last_line_;  // the tile's last line inside the operand, if it is K-major
   cuda::std::uint32_t offsets_[kKeepsOffsets ? kPasses : 1];
 };

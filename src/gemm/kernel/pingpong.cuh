@@ -39,7 +39,7 @@ namespace hopper_gemm::library::pingpong {
 template <KernelConfig kKernel>
 struct Config : MixedNConfig<kKernel> {
   using Base = MixedNConfig<kKernel>;
-  static constexpr int kBandM = 16;  // cluster tiles along M of a raster group
+  static constexpr int kBandM = 16;                                // cluster tiles along M of a raster group
   static constexpr int kConsumerBlocks = Base::BLOCK_M / kWgmmaM;  // wgmmas along M
   static constexpr int kStoreBuffers = 1;  // one is enough: a consumer may store while the other multiplies
   // One consumer: only one of the two reads a stage.

@@ -51,8 +51,7 @@ struct Config {
   static constexpr bool kTransposes = kKernel.swap_ab;
   static_assert(kTransposes == (BLOCK_M < kWgmmaM), "wgmma has no fewer rows");
   static constexpr int kWgmmaN = kTransposes ? BLOCK_M : BLOCK_N;
-  static constexpr int kNumBlocks =
-      (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas along wgmma's M
+  static constexpr int kNumBlocks = (kTransposes ? BLOCK_N : BLOCK_M) / kWgmmaM;  // wgmmas along wgmma's M
   static_assert(BLOCK_M * BLOCK_N == kNumBlocks * kWgmmaM * kWgmmaN);
   static constexpr int kStageBlocks = kKernel.block_k / kBlockK;
   static_assert(kKernel.block_k % kBlockK == 0);
@@ -110,7 +109,7 @@ struct Params {
   bool loads_whole_stages;  ///< one box brings a stage: the tensor map has a dimension for the K blocks
   bool a_is_batched;
   bool b_is_batched;
-  int prefetched_stages;  ///< that each CTA prefetches to L2 while it waits; 0 with batches
+  int prefetched_stages;     ///< that each CTA prefetches to L2 while it waits; 0 with batches
   bool triggers_dependents;  ///< GemmOptions::programmatic_dependent_launch
   GemmEpilogue epilogue;
 };

@@ -30,7 +30,8 @@ struct Operands {
   HG_HOST_DEVICE static constexpr int elem_bytes_along_k(ptx::Major major) {
     return major == ptx::Major::K ? kElemBytes : kLineBytes;
   }
-  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);  ///< bytes from an element to the next along K
+  /// Bytes from an element to the next along K.
+  static constexpr int kElemBytesA = elem_bytes_along_k(kMajorA);
   static constexpr int kElemBytesB = elem_bytes_along_k(kMajorB);
 
   /// The descriptor of whole swizzle atoms of a stage, from the address `lines` on.

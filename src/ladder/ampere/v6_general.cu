@@ -133,11 +133,11 @@ Status can_implement(const GemmArgs& args) {
   }
   if (args.a_layout != Layout::RowMajor) {
     return unsupported(
-        "A is column-major, and the Ampere ladder takes it row-major, [M, K] with K contiguous");
+        "A is column-major, but the Ampere ladder takes a row-major A, [M, K] with K contiguous");
   }
   if (args.b_layout != Layout::ColumnMajor) {
     return unsupported(
-        "B is row-major, and the Ampere ladder takes it column-major, [N, K] with K contiguous");
+        "B is row-major, but the Ampere ladder takes a column-major B, [N, K] with K contiguous");
   }
   if (is_empty(args.shape)) return {};
   // The smallest tile makes the largest grid.

@@ -123,10 +123,12 @@ inline Status check_simt_gemm(const GemmArgs& args, int block_m, int block_n, in
                        to_string(args.input_type) + " to " + to_string(args.output_type));
   }
   if (args.a_layout != Layout::RowMajor) {
-    return unsupported("A is column-major, and the simt ladder takes it row-major, [M, K] with K contiguous");
+    return unsupported(
+        "A is column-major, but the simt ladder takes a row-major A, [M, K] with K contiguous");
   }
   if (args.b_layout != Layout::RowMajor) {
-    return unsupported("B is column-major, and the simt ladder takes it row-major, [K, N] with N contiguous");
+    return unsupported(
+        "B is column-major, but the simt ladder takes a row-major B, [K, N] with N contiguous");
   }
   constexpr int kMaxInt = 0x7fffffff;
   if (args.shape.k > kMaxInt - block_k + 1) {
