@@ -236,18 +236,4 @@ class CReader {
   cuda::std::uint32_t phases_ = 0;  // a bit for each buffer
 };
 
-/// Prefetches a part of C to L2, so that the epilogue waits less for it. The part begins at `corner`. Threads: a warp,
-/// converged.
-__device__ __forceinline__ void prefetch_c(const MatrixParams& matrices, DataType type, FragmentCorner corner,
-                                           int rows, int columns, int lane) {
-  constexpr int kBoxRows = 16;
-  const int box_columns = 128 / size_of(type);
-  const int across = columns / box_columns;
-  for (int box = lane; box < rows / kBoxRows * across; box += kWarpThreads) {
-    ptx::cp_async_bulk_prefetch_tensor(&matrices.tensor_map_c,
-                                       {corner.column + box % across * box_columns,
-                                        corner.row + box / across * kBoxRows, batch_of_c(matrices, corner)});
-  }
-}
-
 }  // namespace hopper_gemm::library

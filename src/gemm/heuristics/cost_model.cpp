@@ -111,21 +111,22 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
 /// the one with less to compute is still faster.
 double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
 
-/// The time that a general epilogue adds to the products' for each element of a tile.
-double exposed_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
+/// The time that a general epilogue adds to the products' for each element of a tile, with the coefficients of one kind of
+/// kernel.
+double exposed_us(const ExposedEpilogue& exposed, const KernelArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   const bool is_alpha_only = epilogue.bias_kind == Bias::None && epilogue.activation == Activation::None &&
                              epilogue.output_type == args.input_type && epilogue.beta == 0 &&
                              !epilogue.is_gated && !epilogue.has_aux;
-  // Smaller tiles were not measured.
-  constexpr int kLeastElems = 128 * 128;
-  if (is_alpha_only || kernel.block_m * kernel.block_n < kLeastElems) return 0;
-  const ExposedEpilogue& exposed = kernel.schedule == Schedule::Pingpong ? model.pingpong_exposed
-                                   : kernel.narrow_n != 0                ? model.mixed_n_exposed
-                                                                         : model.cooperative_exposed;
+  if (is_alpha_only) return 0;
   const bool is_sigmoid = epilogue.activation != Activation::None && epilogue.activation != Activation::Relu;
   return exposed.any + (epilogue.output_type == DataType::Float32 ? exposed.fp32 : 0) +
          (is_sigmoid ? exposed.sigmoid : 0) + (epilogue.beta != 0 ? exposed.c : 0);
+}
+
+/// The same for a tile that its consumers finish while nothing is multiplied. One consumer takes twice as long as two.
+double lone_epilogue_us(const CostModel& model, const KernelArgs& args, int consumers) {
+  return exposed_us(model.cooperative_exposed, args) * 2 / consumers;
 }
 
 /// Bytes that are read from memory, each operand once, and bytes that are written.
@@ -164,10 +165,12 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
   const double block = block_us(model, args, kernel, flops, rows_a, rows_b, ctas);
   const double elems = rows * columns;
-  const double tile_us =
-      k_blocks * block +
-      elems / config.split_k * (1 / model.store_elems_per_us + exposed_us(model, args, kernel)) +
-      reduce_us(model, args, config, elems);
+  // The kernel for small M was not measured.
+  const double epilogue_us =
+      kernel.schedule == Schedule::SmallM ? 0 : lone_epilogue_us(model, args, kernel.consumers);
+  const double tile_us = k_blocks * block +
+                         elems / config.split_k * (1 / model.store_elems_per_us + epilogue_us) +
+                         reduce_us(model, args, config, elems);
 
   // The least time in which memory delivers the operands and takes D.
   const double memory_us =
@@ -207,6 +210,8 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
   const std::int64_t waves = ceil_div(rows * (columns.wide_columns + columns.narrow_columns), workers);
   const double ctas = static_cast<double>(workers) * cluster_size(kernel);
+  const bool is_pingpong = kernel.schedule == Schedule::Pingpong;
+  const ExposedEpilogue& exposed = is_pingpong ? model.pingpong_exposed : model.mixed_n_exposed;
   const auto tile_us = [&](int cluster_n) {
     const double block_m = kernel.block_m;
     const double block_n = static_cast<double>(cluster_n) / kernel.cluster_n;
@@ -214,17 +219,22 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
                                   block_m / kernel.cluster_n, block_n, ctas);
     // Products hide half of the store.
     return k_blocks * block +
-           block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(model, args, kernel));
+           block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(exposed, args));
   };
+  // Products of the other consumer hide most of a pingpong epilogue, but nothing hides a CTA's last one.
+  const int last_n = waves > wide_waves ? tiles.narrow_n : tiles.wide_n;
+  const double last_us =
+      is_pingpong ? 1.0 * kernel.block_m * last_n / kernel.cluster_n * lone_epilogue_us(model, args, 1) : 0;
   const double memory_us = bytes_of(args) / model.memory_bytes_per_us;
   const double least_us = args.batch_count == 1 ? 0 : bytes_of(args) / model.pingpong_batch_bytes_per_us;
   const double busy_us =
       both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
                static_cast<double>(waves - wide_waves) * tiles.narrow_slowness * tile_us(tiles.narrow_n),
            memory_us);
-  return {.config = config,
-          .time_us = model.launch_us + model.fill_us + model.cluster_us + std::max(busy_us, least_us),
-          .waves = static_cast<int>(waves)};
+  return {
+      .config = config,
+      .time_us = model.launch_us + model.fill_us + model.cluster_us + std::max(busy_us, least_us) + last_us,
+      .waves = static_cast<int>(waves)};
 }
 
 }  // namespace

@@ -491,16 +491,6 @@ struct GeneralEpilogue {
     c.begin(queue, others, corner, lane);
   }
 
-  /// Prefetches C of the warp's part of a tile to L2. corner: of the part.
-  __device__ __forceinline__ void prefetch_c(FragmentCorner corner) const {
-    if (!matrices.loads_c_by_tma) return;
-    for (int block = 0; block < Config::kConsumerBlocks; ++block) {
-      library::prefetch_c(matrices, params.operations.output_type,
-                          {corner.batch, corner.row + block * kWgmmaM, corner.column}, 16, Config::BLOCK_N,
-                          lane);
-    }
-  }
-
   /// Finishes and stores the part. Without split-K, the load of its first subtile's C must have been started. bias: of
   /// the tile. row: where the part begins in the tile; corner: where it begins in D.
   __device__ __forceinline__ void store(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
@@ -742,10 +732,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const CtaTile<Config> tile = next_tile(only_tile, lane);
         const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0};
         const bool is_split = Config::kCanSplit && split > 1;
-        if (epilogue.adds_c() && !is_split) {
-          epilogue.begin_c(0, corner);
-          epilogue.prefetch_c(corner);
-        }
+        if (epilogue.adds_c() && !is_split) epilogue.begin_c(0, corner);
         multiply_tile(accum);
         const SplitKPartials<Config> partials = next_partials(tile);
         if (is_split) partials.send(accum);

@@ -224,12 +224,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const TileCoord cluster_tile = tiles.at(index);
         const int block_n = tiles.block_n(cluster_tile);
         const FragmentCorner corner = tiles.corner(cluster_tile, cta_rank);
-        if constexpr (kEpilogueKind == EpilogueKind::General && Config::kAddsC) {
-          if (params.epilogue.operations.beta != 0) {
-            prefetch_c(params.matrices, params.epilogue.operations.output_type, corner, Config::BLOCK_M,
-                       block_n, thread % kWarpThreads);
-          }
-        }
         load_tile<Config, Operands>(smem, state, tensor_map_a,
                                     block_n == Config::WIDE_N ? tensor_map_b : tensor_map_b_narrow, params,
                                     corner, block_n, cta_rank, is_leader, [] {});
