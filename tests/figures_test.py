@@ -369,8 +369,9 @@ class FiguresTest(unittest.TestCase):
 
     def test_tables_of_peers(self):
         text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
-        peers = ("PyTorch", "Triton", "QuACK")
-        for title, file in (("A·B", "peers.csv"), (r"A·B \+ bias", "peers_bias.csv")):
+        with_a_bias = ("PyTorch", "Triton", "QuACK")
+        for title, file, peers in (("A·B", "peers.csv", (*with_a_bias, "DeepGEMM")),
+                                   (r"A·B \+ bias", "peers_bias.csv", with_a_bias)):
             with self.subTest(file):
                 times = collections.defaultdict(dict)
                 for row in read_rows(RECORDS.parent / "h100" / file):
