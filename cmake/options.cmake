@@ -38,7 +38,8 @@ endforeach()
 
 # hg_compile_for(target architectures [older...]): compiles the target's CUDA code for the architectures. If there are
 # none, it compiles for sm_80 and newer GPUs and for each older architecture. sm_80, sm_90 and GPUs to come then share one
-# PTX, which halves the compile time. Kernels that use nothing of Hopper are as fast on it as from PTX for sm_90.
+# PTX, which saves a quarter of the compile time. Kernels that use nothing of Hopper are as fast from it as from PTX for
+# sm_90.
 function(hg_compile_for target architectures)
   if(architectures)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architectures}")

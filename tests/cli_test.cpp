@@ -119,7 +119,7 @@ struct Faults {
 
 /// Launches of version v take (10 - v) us; cublasGemmEx 8 us, cublasLt 7 us in burst and 9 us sustained; CUTLASS's
 /// large tile 6 us, its small one 7 us; best 4 us, the other build of the library 5 us in burst and 3.2 us sustained.
-/// Of configurations the second is the fastest in burst, by half a microsecond, and the third sustained.
+/// The second configuration is the fastest in burst, by half a microsecond. The third one is the fastest sustained.
 class FakeSession : public Session {
  public:
   /// `marked`: what profile() was called for is appended there.

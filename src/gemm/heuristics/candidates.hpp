@@ -63,7 +63,7 @@ int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sha
 /// implemented.
 int prefetched_stages(const KernelArgs& args, const GemmConfig& config);
 
-/// K blocks of a cluster. Those of the last cluster may extend past the end of K.
+/// K blocks of a cluster. The last cluster may extend past the end of K.
 int k_blocks_of_cluster(const KernelArgs& args, const GemmConfig& config);
 
 /// Bytes of the partials in the workspace. Each batch has one row-major fp32 matrix [M, partials_ld()] for each of the

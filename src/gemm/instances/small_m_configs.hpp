@@ -23,7 +23,7 @@ constexpr KernelConfig small_m_config(int block_m, int block_n, int block_k, int
 }
 
 /// The configurations that are compiled.
-/// - There are several block_m, so that the kernel multiplies as few rows as possible that do not exist.
+/// - There are several block_m, so that a tile extends past M by as little as possible.
 /// - Boxes of B have 16 KiB or more, because a TMA copy takes a while whatever its size. 48 rows are the exception.
 /// - There are as many stages as leave room for two CTAs on an SM. If D has no more tiles than there are SMs, a
 ///   configuration with as many stages as fit serves better.

@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 2)
       for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
         const int stage = k_block % Config::kNumStages;
         const bool phase = k_block / Config::kNumStages % 2 != 0;
-        // Of a new barrier the phase before the first counts as complete, so the first round does not wait.
+        // In a new barrier the phase before the first counts as complete, so the first round does not wait.
         smem.empty_barrier[stage].wait_parity(!phase);
         const int k = k_block * Config::BLOCK_K;
         const SmemAddr bar = smem_addr(cuda::device::barrier_native_handle(smem.full_barrier[stage]));

@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = blockIdx.x; index < grid.num_tiles(); index += gridDim.x) {
         const TileCoord tile = supertile_order(index, grid, Config::kBandM);
         for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-          // Of a new barrier the phase before the first counts as complete, so the first round does not wait.
+          // In a new barrier the phase before the first counts as complete, so the first round does not wait.
           smem.empty_barrier[state.stage].wait_parity(state.phase == 0);
           const SmemAddr bar = smem_addr(cuda::device::barrier_native_handle(smem.full_barrier[state.stage]));
           mbarrier_arrive_expect_tx(bar, Config::kStageBytes);
