@@ -369,8 +369,8 @@ class FiguresTest(unittest.TestCase):
 
     def test_tables_of_peers(self):
         text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
-        with_a_bias = ("PyTorch", "Triton", "QuACK")
-        for title, file, peers in (("A·B", "peers.csv", (*with_a_bias, "DeepGEMM")),
+        with_a_bias = ("PyTorch", "Triton", "QuACK", "CUTLASS")
+        for title, file, peers in (("A·B", "peers.csv", ("PyTorch", "Triton", "QuACK", "DeepGEMM", "CUTLASS")),
                                    (r"A·B \+ bias", "peers_bias.csv", with_a_bias)):
             with self.subTest(file):
                 times = collections.defaultdict(dict)
@@ -383,6 +383,28 @@ class FiguresTest(unittest.TestCase):
                                                        for column in zip(*percents.values()))])
                 table = re.search(rf"^\| {title} \|.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
                 self.assertEqual([[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()], wanted)
+
+    def test_newest_cublas(self):
+        text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+        folder = RECORDS.parent / "h100"
+        for version, file in (("13.1.0", "library.csv"), ("13.10.0", "library_cublas_13_10.csv")):
+            with self.subTest(version):
+                best = [row for row in read_rows(folder / file) if row["version"] == "best"]
+                self.assertEqual({row["cublas"] for row in best}, {version})
+                percents = {f"{row['m']}x{row['n']}x{row['k']}": float(row["percent_of_cublas"]) for row in best}
+                common = [percent for percent in percents.values() if percent < 200]
+                self.assertEqual(len(common), len(percents) - 2)
+                shape = min(percents, key=percents.get)
+                self.assertIn(f"| {version} | {statistics.geometric_mean(common):.1f} % | "
+                              f"{statistics.geometric_mean(percents.values()):.1f} % | {percents[shape]:.1f} % at {shape} |", text)
+        of_operations = collections.defaultdict(list)
+        for row in read_rows(folder / "epilogues_cublas_13_10.csv"):
+            if row["version"] == "best" and int(row["m"]) >= 2048:
+                operation = (row["out"], row["bias"], row["activation"], row["beta"])
+                of_operations[operation].append(float(row["percent_of_cublas"]))
+        section = prose(text.partition("### The newest cuBLAS")[2].partition("\n## ")[0])
+        self.assertEqual(re.findall(r"(1\d\d\.\d) %", section.partition("large shapes run")[2]),
+                         [f"{statistics.geometric_mean(percents):.1f}" for percents in of_operations.values()])
 
     def test_table_of_ragged_shapes(self):
         head, rows = self.table("Off the tile grid")

@@ -2,9 +2,11 @@
 """Races the library with the other GEMMs that this Python can import, on one GPU.
 
     HOPPER_GEMM_LIBRARY=build/release/libhopper_gemm.so tools/race_peers.py [--shape MxNxK]... [--bias] [--csv FILE]
+        [--cutlass FOLDER]
 
 The contestants are PyTorch, whose products are cuBLAS's, the persistent and autotuned Triton kernel with TMA
-descriptors below, QuACK and DeepGEMM. The tool leaves out contestants that are not installed, and says so. All compute
+descriptors below, QuACK, DeepGEMM, and the kernels of tools/cutlass_peer.cu if --cutlass names CUTLASS's source folder, for
+which nvcc then takes two minutes. The tool leaves out contestants that are not installed, and says so. All compute
 D[M, N] = A[M, K] · B[N, K]ᵀ in bf16, plus a bias of N elements with --bias. The tool installs and downloads nothing.
 
 Contestants take turns in a fresh random order each round. Each sample lets the GPU rest for 50 ms, warms it up for 4 ms
@@ -14,6 +16,8 @@ The tool first checks each result against an fp32 product, and leaves out contes
 
 import argparse
 import csv
+import ctypes
+import functools
 import importlib.metadata
 import pathlib
 import random
@@ -34,6 +38,8 @@ REST_SECONDS = 0.05
 SAMPLE_SECONDS = 0.004
 L2_FACTOR = 3
 MOST_COPIES = 256
+CUTLASS_SWIZZLES = (1, 4, 8)
+CUTLASS_WORKSPACE_BYTES = 64 << 20
 
 
 def operands_of(shape, bias):
@@ -144,6 +150,56 @@ def deep_gemm_contestant():
     return run, deep_gemm.__version__
 
 
+def compile_cutlass_peer(folder, bias, out):
+    """The library of tools/cutlass_peer.cu."""
+    subprocess.run(["nvcc", "-std=c++17", "-O3", "-DNDEBUG", "-arch=sm_90a", "--expt-relaxed-constexpr", "-Xcompiler=-fPIC",
+                    "-shared", f"-DPEER_BIAS={int(bias)}", f"-I{folder}/include", f"-I{folder}/tools/util/include", "-o", out,
+                    ROOT / "tools" / "cutlass_peer.cu", "-lcuda"], check=True)
+
+
+def cutlass_contestant(library, bias):
+    """The fastest configuration and swizzle of tools/cutlass_peer.cu for each shape."""
+    peer = ctypes.CDLL(str(library.resolve()))
+    peer.cutlass_peer_version.restype = peer.cutlass_peer_name.restype = ctypes.c_char_p
+    num_sms = torch.cuda.get_device_properties(0).multi_processor_count
+
+    workspace = torch.empty(CUTLASS_WORKSPACE_BYTES, device="cuda", dtype=torch.uint8)
+
+    def launch(choice, a, b, d, bias_vector):
+        configuration, swizzle = choice
+        pointers = [ctypes.c_void_p(tensor.data_ptr()) if tensor is not None else None
+                    for tensor in (a, b, d, bias_vector, workspace)]
+        status = peer.cutlass_peer_run(configuration, a.shape[0], b.shape[0], a.shape[1], *pointers,
+                                       ctypes.c_size_t(CUTLASS_WORKSPACE_BYTES),
+                                       ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), num_sms, swizzle)
+        if status:
+            raise RuntimeError(f"cutlass::Status {status}")
+
+    @functools.lru_cache(maxsize=1)
+    def fastest(m, n, k):
+        operands = operands_of((m, n, k), bias)
+        times = {}
+        for choice in [(index, swizzle) for index in range(peer.cutlass_peer_count()) for swizzle in CUTLASS_SWIZZLES]:
+            try:
+                launch(choice, *operands[0])
+            except RuntimeError:  # for example a workspace that is too small for stream-K
+                continue
+            torch.cuda.synchronize()
+            graph = graph_of(functools.partial(launch, choice), operands)
+            times[choice] = sample(graph, replay(graph, 1))
+        best = min(times, key=times.get)
+        configuration, swizzle = best
+        name = peer.cutlass_peer_name(configuration).decode()
+        print(f"  CUTLASS runs {name} with a swizzle of {swizzle}", file=sys.stderr)
+        return best
+
+    def run(a, b, d, bias_vector):
+        launch(fastest(a.shape[0], b.shape[0], a.shape[1]), a, b, d, bias_vector)
+        return d
+
+    return run, peer.cutlass_peer_version().decode()
+
+
 CONTESTANTS = {"hopper-gemm": library_contestant, "PyTorch": torch_contestant, "Triton": triton_contestant,
                "QuACK": quack_contestant, "DeepGEMM": deep_gemm_contestant}
 
@@ -233,6 +289,8 @@ def main():
     parser.add_argument("--bias", action="store_true", help="add a bias of N elements")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--commit", default=commit(), help="the library's commit, if this folder is not its checkout")
+    parser.add_argument("--cutlass", type=pathlib.Path, metavar="FOLDER",
+                        help="CUTLASS 4's folder with include/ and tools/; or the library compiled from it in another run")
     parser.add_argument("--csv", type=pathlib.Path)
     arguments = parser.parse_args()
     contestants = {}
@@ -241,6 +299,12 @@ def main():
             contestants[name] = make()
         except ImportError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
+    if arguments.cutlass:
+        library = arguments.cutlass
+        if library.is_dir():
+            library = ROOT / "build" / f"cutlass_peer_{'bias' if arguments.bias else 'plain'}.so"
+            compile_cutlass_peer(arguments.cutlass, arguments.bias, library)
+        contestants["CUTLASS"] = cutlass_contestant(library, arguments.bias)
     gpu = torch.cuda.get_device_name(0)
     print(f"{gpu}; " + "; ".join(f"{name} {version}" for name, (_, version) in contestants.items()))
     rows = []
