@@ -339,7 +339,7 @@ library::Problem LibraryGemm::problem() const {
                                           problem_.output_type),
                      .d = alignment_bytes(problem_.d.offset, problem_.output_type),
                      .aux = alignment_bytes(problem_.aux.offset, problem_.output_type)},
-      .programmatic_dependent_launch = false,
+      .programmatic_dependent_launch = problem_.programmatic_dependent_launch,
       .workspace_limit_bytes = kWorkspaceLimitBytes};
   result.args.a.data = nullptr;
   result.args.b.data = nullptr;

@@ -59,6 +59,7 @@ struct LibraryProblem {
   float beta = 0;
   bool in_place = false;  ///< C is D. Where beta is 0 it is NaN, which must not leak
   OperandValues values = OperandValues::Integers;
+  bool programmatic_dependent_launch = false;
 };
 
 /// The problem with one of the kOutputs that a GEMM can have: D, D and aux, a gated D, and that and aux. What a gated one

@@ -32,7 +32,10 @@ Mbarrier& live_mbarrier(const SharedPlace& place, const char* what) {
                              place.cta->index.x));
   }
   const Mbarrier& barrier = found->second;
-  if (!current->clock.knows(barrier.initializer->component, barrier.init_clock)) {
+  // fence.mbarrier_init releases initialisations to a relaxed arrival.
+  const bool is_fenced = barrier.initialized_at <= barrier.initializer->init_fence_at;
+  if (!current->clock.knows(barrier.initializer->component, barrier.init_clock) &&
+      !(is_fenced && knows_over(*current, barrier.initializer->component, barrier.init_clock))) {
     machine.fail(fmt::format(
         "{} at {:#x} of CTA {}: an mbarrier that {} has initialised, and no barrier orders the two", what,
         place.address, place.cta->index.x, who(*barrier.initializer)));
@@ -47,8 +50,8 @@ void complete_if_done(Cta* cta, std::uint32_t address, Mbarrier* barrier) {
   barrier->pending = barrier->count;
   barrier->clock.complete();
   if (Trace* const trace = machine.trace()) {
-    trace->events.push_back({machine.now(), machine.now(), cta->index.x, "mbarriers",
-                             fmt::format("phase {} ends at {:#x}", barrier->phase - 1, address), ""});
+    trace->add({machine.now(), machine.now(), cta->index.x, "mbarriers",
+                fmt::format("phase {} ends at {:#x}", barrier->phase - 1, address), ""});
   }
   machine.wake(&barrier->waiting);
 }
@@ -60,7 +63,7 @@ void check_bytes(const Cta& cta, std::uint32_t address, const Mbarrier& barrier)
   }
 }
 
-bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
+bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity, bool acquires,
           const std::function<bool(const Mbarrier&)>& done) {
   const SharedPlace place = mbarrier_place(address, "a wait for an mbarrier");
   Mbarrier& barrier = live_mbarrier(place, "a wait for an mbarrier");
@@ -68,13 +71,16 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
     machine.fail("a wait for another CTA's mbarrier: threads wait in their own shared memory only");
   }
   if (done(barrier)) {
-    learn(barrier.clock);
+    learn(barrier.clock, acquires);
     return true;
   }
   // Even the wait that suspends may return before the phase is over.
   constexpr std::uint32_t kEarlyReturn = 8000;
   if (kind == FirstWait::Tests) {
-    machine.give_way();
+    current->barrier_address = place.address;
+    current->awaited_parity = parity;
+    machine.note_poll(nullptr);
+    current->barrier_address = -1;
     return false;
   }
   if (machine.random().chance(kEarlyReturn)) {
@@ -88,9 +94,9 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity,
     machine.block(&barrier.waiting, "an mbarrier's phase");
     if (std::exchange(current->timed_out, false)) return false;
   }
-  learn(barrier.clock);
+  learn(barrier.clock, acquires);
   if (Trace* const trace = machine.trace(); trace != nullptr && current->number % kWarpgroupSize == 0) {
-    trace->events.push_back(
+    trace->add(
         {begin, machine.now(), current->cta->index.x, fmt::format("warpgroup {}", current->warpgroup->number),
          current->role == nullptr ? fmt::format("waits for mbarrier {:#x}", place.address)
                                   : fmt::format("{} waits for stage {}", current->role, current->stage),
@@ -146,6 +152,24 @@ std::uint64_t elapsed_steps() {
 void give_way() {
   HG_ENTER();
   machine.give_way();
+}
+
+std::uint32_t atomic_load(const std::uint32_t* address) {
+  HG_ENTER();
+  check_global(address, sizeof(*address), "the kernel reads");
+  machine.note_poll(address);
+  global_order.access(address, sizeof(*address), GlobalUse::AtomicLoad);
+  global_order.load_flag(address);
+  return *address;
+}
+
+void atomic_add(std::uint32_t* address, std::uint32_t value) {
+  HG_ENTER();
+  check_global(address, sizeof(*address), "the kernel writes");
+  machine.note_progress();
+  global_order.access(address, sizeof(*address), GlobalUse::Atomic);
+  global_order.add_to_flag(address);
+  *address += value;
 }
 
 void trap(const char* what) {
@@ -223,14 +247,14 @@ void named_barrier_arrive(std::uint32_t id, std::uint32_t threads) {
   arrive_at(named_barrier(id, threads), id, threads);
 }
 
-void cluster_barrier_arrive() {
+void cluster_barrier_arrive(bool releases) {
   HG_ENTER();
   if (current->cluster_arrived)
     machine.fail("barrier.cluster.arrive twice without a barrier.cluster.wait between");
   Cluster& cluster = *current->cta->cluster;
   current->cluster_arrived = true;
   current->cluster_generation = cluster.cluster_generation;
-  publish(&cluster.clock);
+  publish(&cluster.clock, releases);
   if (++cluster.cluster_arrived >= cluster.live_threads()) complete_cluster_barrier(&cluster);
 }
 
@@ -270,7 +294,8 @@ void mbarrier_inval(std::uint32_t address) {
   place.cta->mbarriers.erase(place.address);
 }
 
-std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes) {
+std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes,
+                              bool releases) {
   HG_ENTER();
   const SharedPlace place = mbarrier_place(address, "an arrival");
   if (place.cta->live == 0) {
@@ -285,7 +310,7 @@ std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::u
   }
   place.cta->last_arrivals[current->component] = {current, current->clock[current->component]};
   const std::uint64_t state = barrier.phase << kCountBits | static_cast<std::uint64_t>(barrier.pending);
-  publish(&barrier.clock);
+  publish(&barrier.clock, releases);
   barrier.bytes += expected_bytes;
   check_bytes(*place.cta, place.address, barrier);
   barrier.pending -= count;
@@ -305,16 +330,17 @@ void mbarrier_expect(std::uint32_t address, std::uint32_t bytes) {
   check_bytes(*place.cta, place.address, barrier);
 }
 
-bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind) {
+bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind, bool acquires) {
   HG_ENTER();
-  return wait(address, kind, parity,
+  return wait(address, kind, parity, acquires,
               [parity](const Mbarrier& barrier) { return barrier.phase % 2 != parity; });
 }
 
 bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t state, FirstWait kind) {
   HG_ENTER();
   const std::uint64_t phase = state >> kCountBits;
-  return wait(address, kind, phase % 2, [phase](const Mbarrier& barrier) { return barrier.phase > phase; });
+  return wait(address, kind, phase % 2, true,
+              [phase](const Mbarrier& barrier) { return barrier.phase > phase; });
 }
 
 std::uint32_t mbarrier_pending(std::uint64_t state) { return static_cast<std::uint32_t>(state) & kMaxCount; }
@@ -395,9 +421,27 @@ std::string describe_mbarrier(const Cta& cta, std::uint32_t address) {
       barrier.phase, barrier.phase % 2, barrier.pending, barrier.count, barrier.bytes);
 }
 
-void fence_proxy_async() {
+void fence_proxy_async(bool shared, bool global) {
   HG_ENTER();
-  current->proxy_fence_at = machine.tick();
+  const std::uint64_t step = machine.tick();
+  if (shared) current->proxy_fence_at = step;
+  if (global) global_order.fence_proxy();
+}
+
+void fence_acq_rel(bool gpu) {
+  HG_ENTER();
+  fence_cluster();
+  if (gpu) global_order.fence();
+}
+
+void wait_for_launches() {
+  HG_ENTER();
+  global_order.wait_for_launches();
+}
+
+void let_dependents_begin() {
+  HG_ENTER();
+  global_order.let_dependents_begin();
 }
 
 void fence_mbarrier_init() {

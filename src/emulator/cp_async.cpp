@@ -190,6 +190,7 @@ void cp_async(std::uint32_t destination, const void* source, std::uint32_t bytes
     machine.fail(fmt::format("a cp.async of {} bytes with a source size of {}", bytes, source_bytes));
   }
   check_source(source, source_bytes);
+  global_order.access(source, source_bytes, GlobalUse::Load);
   auto copy = begin(place, bytes, WriteKind::CpAsync, "a cp.async overwrites");
   current->open_copies.push_back(copy);
   machine.add(std::make_unique<Landing>(std::move(copy), source, source_bytes));

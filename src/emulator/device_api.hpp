@@ -30,6 +30,16 @@ std::uint64_t elapsed_steps();
 /// Lets other threads run.
 void give_way();
 
+// Global memory that other CTAs read and write at the same time: relaxed, at the scope of the GPU.
+std::uint32_t atomic_load(const std::uint32_t* address);
+void atomic_add(std::uint32_t* address, std::uint32_t value);
+/// fence.acq_rel at the scope of the cluster, or of the GPU.
+void fence_acq_rel(bool gpu);
+
+// griddepcontrol.
+void wait_for_launches();
+void let_dependents_begin();
+
 /// Ends the launch with a report that says what is wrong, who did it and where.
 [[noreturn]] void trap(const char* what);
 
@@ -54,23 +64,26 @@ void sync_warp(std::uint32_t mask);
 std::uint32_t shuffle(std::uint32_t mask, std::uint32_t value, int source_lane);
 std::uint32_t ballot(std::uint32_t mask, bool predicate);
 bool elect(std::uint32_t mask);
-void cluster_barrier_arrive();
+void cluster_barrier_arrive(bool releases);
 void cluster_barrier_wait();
 
 // mbarriers.
 enum class FirstWait { Suspends, Tests };
 void mbarrier_init(std::uint32_t address, std::uint32_t count);
 void mbarrier_inval(std::uint32_t address);
-/// Returns the state that the barrier had before the arrival: its phase and pending arrivals.
-std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes);
+/// Returns the state that the barrier had before the arrival: its phase and pending arrivals. releases: false for a
+/// relaxed one.
+std::uint64_t mbarrier_arrive(std::uint32_t address, std::uint32_t count, std::uint32_t expected_bytes,
+                              bool releases = true);
 void mbarrier_expect(std::uint32_t address, std::uint32_t bytes);
 /// False if the phase is not over. A wait that suspends may also return false.
-bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind);
+bool mbarrier_wait_parity(std::uint32_t address, std::uint32_t parity, FirstWait kind, bool acquires = true);
 bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t state, FirstWait kind);
 std::uint32_t mbarrier_pending(std::uint64_t state);
 
 // Fences.
-void fence_proxy_async();
+/// Of which state spaces.
+void fence_proxy_async(bool shared, bool global);
 void fence_mbarrier_init();
 
 /// Names the wait that follows in reports: who waits, and for which stage and parity of its ring.

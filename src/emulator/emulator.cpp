@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "emulator/launch.hpp"
 #include "emulator/machine.hpp"
@@ -46,6 +47,14 @@ unsigned cluster_size_of(const cudaLaunchConfig_t& config) {
   return 1;
 }
 
+/// Whether the launch may begin before the one ahead has ended.
+bool overlaps(const cudaLaunchConfig_t& config) {
+  return std::any_of(config.attrs, config.attrs + config.numAttrs, [](const cudaLaunchAttribute& attribute) {
+    return attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+           attribute.val.programmaticStreamSerializationAllowed != 0;
+  });
+}
+
 std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
   const unsigned cluster_size = cluster_size_of(config);
   const auto allowed = shared_bytes_allowed.find(kernel);
@@ -71,7 +80,10 @@ std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
 
 }  // namespace
 
-void configure(const EmulationOptions& new_options) { options = new_options; }
+void configure(const EmulationOptions& new_options) {
+  options = new_options;
+  trace = {};
+}
 
 const EmulationOptions& configured() { return options; }
 
@@ -81,11 +93,22 @@ std::uint64_t launches() { return launch_count; }
 
 const char* last_report() { return launch_error.c_str(); }
 
-void* allocate(std::size_t bytes) { return device_heap.allocate(bytes); }
+void* allocate(std::size_t bytes) {
+  end_launches();
+  return device_heap.allocate(bytes);
+}
 
-bool free(void* memory) { return device_heap.free(memory); }
+bool free(void* memory) {
+  end_launches();
+  return device_heap.free(memory);
+}
 
-void free_all() { device_heap.free_all(); }
+void free_all() {
+  end_launches();
+  device_heap.free_all();
+}
+
+void end_launches() { global_order.forget_launches(); }
 
 cudaError_t device_attribute(int* value, cudaDeviceAttr attribute) {
   switch (attribute) {
@@ -120,11 +143,12 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
   launch_error = fault_of(kernel, config);
   if (!launch_error.empty()) return cudaErrorInvalidConfiguration;
   ++launch_count;
-  trace.events.clear();
-  machine.configure({options.seed, options.sms, options.traces ? &trace : nullptr});
+  trace.begin_launch();
+  machine.configure({options.seed, options.sms, options.max_steps, options.traces ? &trace : nullptr});
   const Index3 grid = {config.gridDim.x, 1, 1};
   const Index3 block = {config.blockDim.x, 1, 1};
-  if (machine.run(grid, block, static_cast<int>(cluster_size_of(config)), config.dynamicSmemBytes, thread)) {
+  if (machine.run(grid, block, static_cast<int>(cluster_size_of(config)), config.dynamicSmemBytes,
+                  overlaps(config), thread)) {
     return cudaSuccess;
   }
   launch_error = machine.report();
@@ -135,20 +159,24 @@ std::string trace_json() {
   // Trace Event Format: a process for each CTA, a thread for each of its lanes. Complete events of a lane must nest;
   // those that overlap are pairs of asynchronous events.
   nlohmann::json events = nlohmann::json::array();
-  std::map<unsigned, int> ctas;
+  std::set<unsigned> ctas;
   std::map<std::pair<unsigned, std::string>, int> lanes;
   const auto name = [&events](const char* what, unsigned cta, int lane, const std::string& text) {
     events.push_back({{"ph", "M"}, {"pid", cta}, {"tid", lane}, {"name", what}, {"args", {{"name", text}}}});
   };
   int number = 0;
-  for (const Trace::Event& event : trace.events) {
-    if (ctas.try_emplace(event.cta, 0).second)
-      name("process_name", event.cta, 0, fmt::format("CTA {}", event.cta));
-    const auto [lane, is_new] =
-        lanes.try_emplace({event.cta, event.lane}, static_cast<int>(lanes.size()) + 1);
-    if (is_new) name("thread_name", event.cta, lane->second, event.lane);
+  for (const Trace::Event& event : trace.events()) {
+    // CTAs of the first launch have their own numbers.
+    constexpr unsigned kMostCtas = 1'000'000;
+    const unsigned process = (event.launch - 1) * kMostCtas + event.cta;
+    if (ctas.insert(process).second) {
+      const std::string of_launch = event.launch == 1 ? "" : fmt::format("launch {}, ", event.launch);
+      name("process_name", process, 0, fmt::format("{}CTA {}", of_launch, event.cta));
+    }
+    const auto [lane, is_new] = lanes.try_emplace({process, event.lane}, static_cast<int>(lanes.size()) + 1);
+    if (is_new) name("thread_name", process, lane->second, event.lane);
     nlohmann::json json = {{"ph", "X"},
-                           {"pid", event.cta},
+                           {"pid", process},
                            {"tid", lane->second},
                            {"ts", event.begin},
                            {"name", event.name},

@@ -8,7 +8,7 @@
 
 /// An NVIDIA Hopper GPU in software: it runs the project's kernels, compiled from the same sources, on any
 /// CPU, and says what they do wrong. README.md in this folder says what it models. One launch at a time, on
-/// one thread.
+/// one thread of the host.
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
@@ -20,7 +20,9 @@ struct EmulatedCapability {
 struct EmulationOptions {
   std::uint64_t seed = 0;  ///< decides what happens next; the same seed gives the same run
   int sms = 4;             ///< SMs of the emulated GPU, by which persistent kernels size their grids
-  bool traces = false;     ///< record a timeline for trace_json()
+  /// A launch that takes more ends with a report. The default stands for some minutes.
+  std::uint64_t max_steps = 2'000'000'000;
+  bool traces = false;  ///< record a timeline for trace_json()
   /// What the emulated GPU reports. It also decides how much shared memory the GPU has, but not which instructions: the
   /// emulator always has all of them.
   EmulatedCapability compute_capability = {};
@@ -50,7 +52,7 @@ void* allocate(std::size_t bytes);
 bool free(void* memory);
 void free_all();
 
-/// The last launch's timeline in the Chrome trace format, if the options asked for it.
+/// The timeline of all launches since configure(), in the Chrome trace format, if the options asked for it.
 std::string trace_json();
 
 }  // namespace HG_EMULATOR_API

@@ -21,6 +21,9 @@ cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLau
 /// Runs the kernel to its end. Each thread calls `thread` once. After a failure, last_report() says what was wrong.
 cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, const std::function<void()>& thread);
 
+/// The host waits for all launches, or enqueues something else than a launch, behind which none begins early.
+void end_launches();
+
 /// A function of the driver, or null where the emulator has none of that name.
 void* driver_function(const char* name);
 /// The same, for tensor maps alone.

@@ -77,6 +77,11 @@ class FaultReports {
   struct sigaction old_action_ {};
 };
 
+std::string awaited_mbarrier(const Thread& thread) {
+  return fmt::format(" of parity {}: {}", thread.awaited_parity,
+                     describe_mbarrier(*thread.cta, static_cast<std::uint32_t>(thread.barrier_address)));
+}
+
 /// The shuffle of Fisher and Yates. std::shuffle() would give another order with each standard library.
 void shuffle(std::vector<unsigned>* values, Random* random) {
   for (std::size_t i = values->size(); i > 1; --i) {
@@ -98,7 +103,7 @@ void run_thread_body(transfer_t from) {
 }
 
 bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes,
-                  const std::function<void()>& body) {
+                  bool overlaps, const std::function<void()>& body) {
   random_ = Random(config_.seed);
   now_ = 0;
   copies_ = 0;
@@ -109,50 +114,66 @@ bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std
   failed_ = false;
   report_.clear();
   const FaultReports fault_reports;
-  // Clusters do not wait for each other, so it is enough to run one at a time. On a GPU any of them may end last and
-  // overwrite what others stored, so their order is random.
+  global_order.begin_launch(overlaps);
+  cluster_size_ = cluster_size;
+  room_ = std::max(1, config_.sms / cluster_size);
+  progress_ = 0;
+  pollers_ = 0;
   const auto size = static_cast<unsigned>(cluster_size);
-  std::vector<unsigned> first_ctas((grid.x + size - 1) / size);
-  for (unsigned i = 0; i < first_ctas.size(); ++i) first_ctas[i] = i * size;
-  shuffle(&first_ctas, &random_);
-  return std::all_of(first_ctas.begin(), first_ctas.end(),
-                     [&](unsigned first) { return run_cluster(first, cluster_size); });
-}
-
-bool Machine::run_cluster(unsigned first_cta, int cluster_size) {
-  Cluster cluster;
-  start(&cluster, first_cta, cluster_size);
+  waiting_clusters_.resize((grid.x + size - 1) / size);
+  for (unsigned i = 0; i < waiting_clusters_.size(); ++i) waiting_clusters_[i] = i * size;
+  shuffle(&waiting_clusters_, &random_);
   try {
-    schedule(&cluster);
+    schedule();
   } catch (const WorkFailure&) {  // NOLINT(bugprone-empty-catch): fail() has written the report
   }
-  runnable_.clear();
-  work_.clear();
+  for (const auto& cluster : clusters_) give_back_memory(*cluster);
+  clusters_.clear();
+  active_ = nullptr;
   current = nullptr;
+  const std::string wrong = global_order.end_launch();
+  if (!failed_ && !wrong.empty()) {
+    report_ = fmt::format("{}\n  at step {} of seed {}", wrong, now_, config_.seed);
+    failed_ = true;
+  }
   return !failed_;
 }
 
-void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
+unsigned char* Machine::take(std::vector<unsigned char*>* free_blocks, std::size_t bytes) {
+  if (free_blocks->empty()) return map_guarded(bytes);
+  unsigned char* const block = free_blocks->back();
+  free_blocks->pop_back();
+  return block;
+}
+
+void Machine::give_back_memory(const Cluster& cluster) {
+  for (const auto& cta : cluster.ctas) {
+    free_shared_blocks_.push_back(cta->shared);
+    for (const Thread& thread : cta->threads) free_stacks_.push_back(thread.stack);
+  }
+}
+
+void Machine::begin_cluster() {
   const auto threads = static_cast<std::size_t>(block_.x);
   const auto warps = (threads + kWarpSize - 1) / kWarpSize;
   const auto warpgroups = (threads + kWarpgroupSize - 1) / kWarpgroupSize;
-  while (stacks_.size() < threads * static_cast<std::size_t>(cluster_size)) {
-    stacks_.push_back(map_guarded(kStackBytes));
-  }
-  while (shared_blocks_.size() < static_cast<std::size_t>(cluster_size)) {
-    shared_blocks_.push_back(map_guarded(kSharedBlockBytes));
-  }
   if (warpgroups > kMaxWarpgroups) throw std::bad_alloc();
-  const std::size_t all_threads = threads * static_cast<std::size_t>(cluster_size);
-  const std::size_t all_warpgroups = warpgroups * static_cast<std::size_t>(cluster_size);
+  clusters_.push_back(std::make_unique<Cluster>());
+  Cluster* const cluster = clusters_.back().get();
+  const unsigned first_cta = waiting_clusters_.back();
+  waiting_clusters_.pop_back();
+  const std::size_t all_threads = threads * static_cast<std::size_t>(cluster_size_);
+  const std::size_t all_warpgroups = warpgroups * static_cast<std::size_t>(cluster_size_);
   cluster->components = static_cast<std::uint32_t>(all_threads + all_warpgroups);
+  cluster->number = global_order.begin_cluster(first_cta, threads, static_cast<std::size_t>(cluster_size_));
   const int registers = std::min(255, kRegisterFile / static_cast<int>(threads) / 8 * 8);
-  for (int rank = 0; rank < cluster_size; ++rank) {
-    auto cta = std::make_unique<Cta>();
+  for (int rank = 0; rank < cluster_size_; ++rank) {
+    cluster->ctas.push_back(std::make_unique<Cta>());
+    Cta* const cta = cluster->ctas.back().get();
     cta->cluster = cluster;
     cta->rank = static_cast<std::uint32_t>(rank);
     cta->index = {first_cta + cta->rank, 0, 0};
-    cta->shared = shared_blocks_[static_cast<std::size_t>(rank)];
+    cta->shared = take(&free_shared_blocks_, kSharedBlockBytes);
     std::memset(cta->shared, kUndefinedByte, shared_bytes_);
     cta->granules.resize((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes);
     cta->threads.resize(threads);
@@ -160,32 +181,41 @@ void Machine::start(Cluster* cluster, unsigned first_cta, int cluster_size) {
     cta->warpgroups.resize(warpgroups);
     cta->live = static_cast<int>(threads);
     for (std::size_t i = 0; i < warpgroups; ++i) {
-      cta->warpgroups[i].cta = cta.get();
+      cta->warpgroups[i].cta = cta;
       cta->warpgroups[i].number = static_cast<int>(i);
       cta->warpgroups[i].registers = registers;
       cta->warpgroups[i].component = all_threads + static_cast<std::size_t>(rank) * warpgroups + i;
     }
     for (std::size_t i = 0; i < threads; ++i) {
       Thread& thread = cta->threads[i];
-      thread.cta = cta.get();
+      thread.cta = cta;
       thread.number = static_cast<int>(i);
       thread.index = {static_cast<unsigned>(i), 0, 0};
       thread.component = static_cast<std::size_t>(rank) * threads + i;
       thread.clock = VectorClock(cluster->components);
       thread.clock[thread.component] = 1;
+      thread.clock.know_launches(global_order.known_at_begin());
       thread.warp = &cta->warps[i / kWarpSize];
       thread.warpgroup = &cta->warpgroups[i / kWarpgroupSize];
-      thread.stack = stacks_[static_cast<std::size_t>(rank) * threads + i];
+      thread.stack = take(&free_stacks_, kStackBytes);
       thread.context = make_fcontext(thread.stack + kStackBytes, kStackBytes, run_thread_body);
-      runnable_.push_back(&thread);
+      cluster->runnable.push_back(&thread);
     }
-    cluster->ctas.push_back(std::move(cta));
   }
+  note_progress();
+}
+
+// Copies of a cluster may be under way after its threads have ended.
+void Machine::end_if_over(Cluster* cluster) {
+  if (!cluster->work.empty() || cluster->live_threads() > 0) return;
+  give_back_memory(*cluster);
+  active_ = nullptr;
+  std::erase_if(clusters_, [cluster](const auto& other) { return other.get() == cluster; });
 }
 
 // Asynchronous work hurries or lags, threads are often interrupted, or one thread, warp, warpgroup or CTA falls far
 // behind. Each mood finds other faults.
-void Machine::choose_mood(const Cluster& cluster) {
+void Machine::choose_mood() {
   constexpr std::uint32_t kWorkWeights[] = {0, 500, 8000, 40000, 65000};
   constexpr std::uint32_t kPreemptWeights[] = {0, 0, 300, 6000};
   mood_.work_weight = kWorkWeights[random_.below(5)];
@@ -193,84 +223,172 @@ void Machine::choose_mood(const Cluster& cluster) {
   mood_.steps = 200 + random_.below(4000);
   mood_.laggard = nullptr;
   if (random_.chance(1U << 15)) return;
-  const Cta& cta = *cluster.ctas[random_.below(static_cast<std::uint32_t>(cluster.ctas.size()))];
+  const auto& ctas = active_->ctas;
+  const Cta& cta = *ctas[random_.below(static_cast<std::uint32_t>(ctas.size()))];
   const Thread& thread = cta.threads[random_.below(static_cast<std::uint32_t>(cta.threads.size()))];
   const void* const scopes[] = {&thread, thread.warp, thread.warpgroup, thread.cta};
   mood_.laggard = scopes[random_.below(4)];
 }
 
-std::uint32_t Machine::pick_runnable() {
+std::uint32_t Machine::pick_runnable(const Cluster& cluster) {
   constexpr int kTries = 8;
   std::uint32_t pick = 0;
   for (int i = 0; i < kTries; ++i) {
-    pick = random_.below(static_cast<std::uint32_t>(runnable_.size()));
-    if (!mood_.delays(*runnable_[pick])) break;
+    pick = random_.below(static_cast<std::uint32_t>(cluster.runnable.size()));
+    if (!mood_.delays(*cluster.runnable[pick])) break;
   }
   return pick;
 }
 
-void Machine::schedule(Cluster* cluster) {
+bool Machine::choose_active_cluster() {
+  const auto can_go_on = [](const auto& cluster) {
+    return !cluster->runnable.empty() || !cluster->work.empty();
+  };
+  const auto able = static_cast<std::uint32_t>(std::count_if(clusters_.begin(), clusters_.end(), can_go_on));
+  if (able == 0) return false;
+  std::uint32_t skip = random_.below(able);
+  for (const auto& cluster : clusters_) {
+    if (!can_go_on(cluster) || skip-- > 0) continue;
+    active_ = cluster.get();
+    break;
+  }
+  choose_mood();
+  return true;
+}
+
+void Machine::schedule() {
   std::string deadlock;
   forget_time_outs();
-  choose_mood(*cluster);
+  active_ = nullptr;
+  mood_.steps = 0;
   while (!failed_) {
-    if (mood_.steps-- == 0) choose_mood(*cluster);
-    if (runnable_.empty() && work_.empty()) {
-      if (cluster->live_threads() == 0) return;
-      // The report describes the threads before the first time-out, because time-outs scatter them.
-      if (time_outs_ == 0) deadlock = deadlock_report(*cluster);
-      if (let_waits_time_out(cluster)) continue;
-      report_ = deadlock;
-      failed_ = true;
-      return;
+    const bool is_turn_over =
+        active_ == nullptr || mood_.steps == 0 || (active_->runnable.empty() && active_->work.empty());
+    if (is_turn_over) {
+      const bool goes_on = choose_active_cluster();
+      if (can_begin_cluster() && (!goes_on || random_.chance(1U << 15))) {
+        begin_cluster();
+        continue;
+      }
+      if (!goes_on) {
+        if (clusters_.empty()) return;
+        // The report describes the threads before the first time-out, because time-outs scatter them.
+        if (time_outs_ == 0) deadlock = deadlock_report();
+        if (let_waits_time_out()) continue;
+        report_ = deadlock;
+        failed_ = true;
+        return;
+      }
     }
-    ++now_;
-    if (!work_.empty() && (runnable_.empty() || random_.chance(mood_.work_weight))) {
-      step_work();
-      continue;
-    }
-    const std::uint32_t pick = pick_runnable();
-    Thread* const thread = runnable_[pick];
-    if (mood_.delays(*thread) && !work_.empty()) {
-      step_work();
-      continue;
-    }
-    runnable_[pick] = runnable_.back();
-    runnable_.pop_back();
-    resume(thread);
+    --mood_.steps;
+    step(active_);
   }
+}
+
+void Machine::step(Cluster* cluster) {
+  ++now_;
+  auto& runnable = cluster->runnable;
+  if (!cluster->work.empty() && (runnable.empty() || random_.chance(mood_.work_weight))) {
+    step_work(cluster);
+    return;
+  }
+  const std::uint32_t pick = pick_runnable(*cluster);
+  Thread* const thread = runnable[pick];
+  if (mood_.delays(*thread) && !cluster->work.empty()) {
+    step_work(cluster);
+    return;
+  }
+  runnable[pick] = runnable.back();
+  runnable.pop_back();
+  resume(thread);
 }
 
 // When nothing else can happen, mbarrier.try_wait reaches its time limit and returns. Threads may poll a few barriers
 // and meet each other between. If no time-out lets anything happen, it is a deadlock.
-bool Machine::let_waits_time_out(Cluster* cluster) {
+bool Machine::let_waits_time_out() {
   constexpr int kMaxTimeOuts = 64;
   if (time_outs_++ == kMaxTimeOuts) return false;
-  for (const auto& cta : cluster->ctas) {
-    for (auto& [address, barrier] : cta->mbarriers) {
-      for (Thread* const thread : barrier.waiting) thread->timed_out = true;
-      wake(&barrier.waiting);
+  bool any = false;
+  for (const auto& cluster : clusters_) {
+    for (const auto& cta : cluster->ctas) {
+      for (auto& [address, barrier] : cta->mbarriers) {
+        any = any || !barrier.waiting.empty();
+        for (Thread* const thread : barrier.waiting) thread->timed_out = true;
+        wake(&barrier.waiting);
+      }
     }
   }
-  return !runnable_.empty();
+  return any;
+}
+
+bool Machine::polls(const Thread& thread) const {
+  // More often than a kernel polls that gives up after a while.
+  constexpr std::uint32_t kManyPolls = 1000;
+  return thread.polls_since == progress_ && thread.polls >= kManyPolls;
+}
+
+void Machine::note_poll(const std::uint32_t* address) {
+  Thread& thread = *current;
+  thread.polled = address;
+  if (thread.polls_since != progress_) {
+    thread.polls_since = progress_;
+    thread.polls = 0;
+  }
+  if (pollers_since_ != progress_) {
+    pollers_since_ = progress_;
+    pollers_ = 0;
+  }
+  const bool polled_before = polls(thread);
+  ++thread.polls;
+  if (!polled_before && polls(thread)) ++pollers_;
+  // The current thread is not in a list of those that can run.
+  const auto are_only_pollers = [this] {
+    std::size_t runnable = 0;
+    for (const auto& cluster : clusters_) {
+      if (!cluster->work.empty()) return false;
+      runnable += cluster->runnable.size();
+    }
+    return pollers_ > runnable && !can_begin_cluster();
+  };
+  if (pollers_ > 0 && are_only_pollers()) {
+    const std::string deadlock = deadlock_report();
+    if (!let_waits_time_out()) {
+      report_ = deadlock;
+      failed_ = true;
+      current->state = Thread::State::Blocked;
+    }
+    note_progress();
+  }
+  // What it polls for may come from another cluster.
+  if (random_.chance(1U << 14)) mood_.steps = 0;
+  give_way();
 }
 
 void Machine::resume(Thread* thread) {
   current = thread;
+  turn_began_at_ = now_;
   const transfer_t back = jump_fcontext(thread->context, nullptr);
   current = nullptr;
   thread->context = back.fctx;
-  if (thread->state == Thread::State::Runnable) runnable_.push_back(thread);
+  if (thread->state == Thread::State::Runnable) thread->cta->cluster->runnable.push_back(thread);
+  if (thread->state == Thread::State::Exited) end_if_over(thread->cta->cluster);
 }
 
-void Machine::step_work() {
+void Machine::add(std::unique_ptr<AsyncWork> work) {
+  auto& others = work->issuer().cta->cluster->work;
+  others.push_back(std::move(work));
+}
+
+void Machine::step_work(Cluster* cluster) {
   forget_time_outs();
-  const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(work_.size()));
-  AsyncWork* const work = work_[pick].get();
-  stepping_ = work;
-  if (!work->step()) return;
-  work_[pick] = std::move(work_.back());
-  work_.pop_back();
+  note_progress();
+  auto& work = cluster->work;
+  const std::uint32_t pick = random_.below(static_cast<std::uint32_t>(work.size()));
+  stepping_ = work[pick].get();
+  if (!work[pick]->step()) return;
+  work[pick] = std::move(work.back());
+  work.pop_back();
+  end_if_over(cluster);
 }
 
 void Machine::block(WaitList* list, const char* waits_for) {
@@ -282,18 +400,26 @@ void Machine::block(WaitList* list, const char* waits_for) {
 }
 
 void Machine::wake(WaitList* list) {
+  if (!list->empty()) note_progress();
   for (Thread* const thread : *list) {
     thread->state = Thread::State::Runnable;
     thread->barrier_address = -1;
-    runnable_.push_back(thread);
+    thread->cta->cluster->runnable.push_back(thread);
   }
   list->clear();
 }
 
 void Machine::enter(const void* pc) {
+  global_order.check_last_store();
+  // A thread that spins on shared memory would keep all others from running.
+  constexpr std::uint64_t kLongestTurn = 20000;
   current->pc = pc;
   ++now_;
-  if (random_.chance(mood_.preempt_weight)) give_way();
+  if (now_ > config_.max_steps) {
+    fail(fmt::format("the launch takes more than the {} steps that EmulationOptions::max_steps allows",
+                     config_.max_steps));
+  }
+  if (random_.chance(mood_.preempt_weight) || now_ - turn_began_at_ > kLongestTurn) give_way();
 }
 
 void Machine::give_way() { scheduler_ = jump_fcontext(scheduler_, nullptr).fctx; }
@@ -313,12 +439,15 @@ void Machine::fail(const std::string& what) {
 }
 
 void Machine::thread_exits() {
+  global_order.check_last_store();
   Thread* const thread = current;
   Cta* const cta = thread->cta;
-  if (!thread->busy.empty())
+  if (!thread->busy.empty() || !thread->busy_operands.empty()) {
     fail("the thread ends while wgmmas that it has not waited for use its registers");
+  }
   check_copies_at_exit();
   thread->state = Thread::State::Exited;
+  note_progress();
   --cta->live;
   // Barriers do not wait for threads that have ended.
   NamedBarrier& whole = cta->named[0];
@@ -335,6 +464,7 @@ void Machine::thread_exits() {
 }
 
 void Machine::check_exit(Cta* cta) {
+  global_order.end_cta(*cta);
   if (cta->copies_in_flight > 0) {
     fail(fmt::format("CTA {} ends while {} TMA copies or st.asyncs may still write into its shared memory",
                      cta->index.x, cta->copies_in_flight));
@@ -342,7 +472,7 @@ void Machine::check_exit(Cta* cta) {
   // If an arrival came, but nobody here waited for it, it comes too late in another schedule.
   const auto waited_for = [cta](const auto& arrival) {
     return std::any_of(cta->threads.begin(), cta->threads.end(),
-                       [&](const Thread& own) { return own.clock.knows(arrival.first, arrival.second); });
+                       [&](const Thread& own) { return knows_over(own, arrival.first, arrival.second); });
   };
   const auto& arrivals = cta->async_arrival_clocks;
   if (cta->async_arrivals > 0 || !std::all_of(arrivals.begin(), arrivals.end(), waited_for)) {
@@ -364,7 +494,7 @@ void Machine::check_exit(Cta* cta) {
   for (const auto& [component, arrival] : cta->last_arrivals) {
     if (std::any_of(cta->threads.begin(), cta->threads.end(),
                     [&, component = component, clock = arrival.clock](const Thread& own) {
-                      return own.clock.knows(component, clock);
+                      return knows_over(own, component, clock);
                     }))
       continue;
     fail(
@@ -373,30 +503,47 @@ void Machine::check_exit(Cta* cta) {
   }
 }
 
-std::string Machine::deadlock_report(const Cluster& cluster) {
-  std::string report = fmt::format("deadlock: no thread can go on (step {} of seed {})", now_, config_.seed);
-  for (const auto& cta : cluster.ctas) {
-    for (std::size_t i = 0; i < cta->threads.size();) {
-      const Thread& thread = cta->threads[i];
-      const auto same = [&](const Thread& other) {
-        return other.state == thread.state && other.pc == thread.pc && other.warpgroup == thread.warpgroup &&
-               other.waits_for == thread.waits_for && other.barrier_address == thread.barrier_address;
-      };
-      std::size_t end = i;
-      while (end < cta->threads.size() && same(cta->threads[end])) ++end;
-      if (thread.state == Thread::State::Blocked) {
-        report += fmt::format("\n  {}{} waits for {}", who(thread),
-                              end - i > 1 ? fmt::format(" and the {} after it", end - i - 1) : "",
-                              thread.waits_for);
-        if (thread.barrier_address >= 0) {
-          report += fmt::format(" of parity {}: {}", thread.awaited_parity,
-                                describe_mbarrier(*cta, static_cast<std::uint32_t>(thread.barrier_address)));
-        }
-        report += fmt::format("\n    at {}", where(thread.pc));
-      }
-      i = end;
+std::string Machine::describe_waits(const Cta& cta) {
+  std::string report;
+  for (std::size_t i = 0; i < cta.threads.size();) {
+    const Thread& thread = cta.threads[i];
+    const auto same = [&](const Thread& other) {
+      return other.state == thread.state && polls(other) == polls(thread) && other.polled == thread.polled &&
+             other.pc == thread.pc && other.warpgroup == thread.warpgroup &&
+             other.waits_for == thread.waits_for && other.barrier_address == thread.barrier_address;
+    };
+    std::size_t end = i;
+    while (end < cta.threads.size() && same(cta.threads[end])) ++end;
+    const std::string threads =
+        who(thread) + (end - i > 1 ? fmt::format(" and the {} after it", end - i - 1) : "");
+    if (thread.state == Thread::State::Blocked) {
+      report += fmt::format("\n  {} waits for {}", threads, thread.waits_for);
+      if (thread.barrier_address >= 0) report += awaited_mbarrier(thread);
+      report += fmt::format("\n    at {}", where(thread.pc));
+    } else if (thread.state == Thread::State::Runnable && polls(thread)) {
+      report += fmt::format("\n  {} polls {}\n    at {}", threads,
+                            thread.polled == nullptr
+                                ? "an mbarrier's phase" + awaited_mbarrier(thread)
+                                : fmt::format("global memory at {}, which holds {}",
+                                              static_cast<const void*>(thread.polled), *thread.polled),
+                            where(thread.pc));
     }
-    if (cta->live == 0) report += fmt::format("\n  CTA {} has ended", cta->index.x);
+    i = end;
+  }
+  if (cta.live == 0) report += fmt::format("\n  CTA {} has ended", cta.index.x);
+  return report;
+}
+
+std::string Machine::deadlock_report() {
+  std::string report = fmt::format("deadlock: no thread can go on (step {} of seed {})", now_, config_.seed);
+  std::map<unsigned, const Cluster*> ordered;
+  for (const auto& cluster : clusters_) ordered[cluster->ctas.front()->index.x] = cluster.get();
+  for (const auto& [first_cta, cluster] : ordered) {
+    for (const auto& cta : cluster->ctas) report += describe_waits(*cta);
+  }
+  if (!waiting_clusters_.empty()) {
+    report += fmt::format("\n  {} clusters have not begun, because the GPU has room for {} at a time",
+                          waiting_clusters_.size(), room_);
   }
   return report;
 }
@@ -432,12 +579,36 @@ void complete_cluster_barrier(Cluster* cluster) {
   machine.wake(&cluster->waiting);
 }
 
-void publish(BarrierClock* clock) {
+void publish(BarrierClock* clock, bool releases) {
+  machine.note_progress();
+  if (!releases) {
+    clock->arriving_over.join(current->clock);
+    clock->arriving.join(current->fenced);
+    if (!current->over.empty()) clock->arriving_over.join(current->over);
+    ++current->clock[current->component];
+    return;
+  }
+  if (!current->over.empty()) clock->arriving_over.join(current->over);
   clock->arriving.join(current->clock);
   ++current->clock[current->component];
 }
 
-void learn(const BarrierClock& clock) { current->clock.join(clock.completed); }
+void learn(const BarrierClock& clock, bool acquires) {
+  if (acquires) {
+    current->clock.join(clock.completed);
+  } else {
+    current->over.join(clock.completed);
+    current->to_fence.join(clock.completed);
+  }
+  if (!clock.completed_over.empty()) current->over.join(clock.completed_over);
+}
+
+void fence_cluster() {
+  current->clock.join(current->to_fence);
+  current->to_fence = {};
+  current->fenced = current->clock;
+  ++current->clock[current->component];
+}
 
 namespace {
 
@@ -473,11 +644,16 @@ void check_proxy_fences(const Granule& granule, std::uint32_t index, const char*
 
 }  // namespace
 
-void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access) {
+void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access,
+                            NextAccess next) {
   const Granule& granule = cta->granules[index];
   for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
     const WordWrite& word = granule.generic->writes[i];
     if (word.writer == nullptr || current->clock.knows(word.component, word.clock)) return;
+    if (next == NextAccess::AsyncWrite && word.step <= word.writer->proxy_fence_at &&
+        knows_over(*current, word.component, word.clock)) {
+      return;
+    }
     const std::uint32_t address = address_of(index) + i * kWordBytes;
     switch (word.kind) {
       case WriteKind::Store:
@@ -497,7 +673,9 @@ void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, 
                         access, address, name_of_async(word.kind), who(*word.writer)));
     }
   });
-  if (granule.fill_clock > 0 && !current->clock.knows(granule.filler, granule.fill_clock)) {
+  const bool knows_fill = next == NextAccess::Read ? current->clock.knows(granule.filler, granule.fill_clock)
+                                                   : knows_over(*current, granule.filler, granule.fill_clock);
+  if (granule.fill_clock > 0 && !knows_fill) {
     machine.fail(
         fmt::format("{} shared memory at {:#x} that a TMA copy has filled, and the thread has not waited for "
                     "its mbarrier",
@@ -505,26 +683,27 @@ void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, 
   }
 }
 
-void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access) {
-  check_writes_are_known(cta, index, words, access);
+void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access,
+                        NextAccess next) {
+  check_writes_are_known(cta, index, words, access, next);
   const Granule& granule = cta->granules[index];
   for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
     for (const WordRead& read : granule.generic->reads[i]) {
-      if (current->clock.knows(read.reader->component, read.clock)) continue;
+      if (knows_over(*current, read.reader->component, read.clock)) continue;
       machine.fail(fmt::format("{} shared memory at {:#x} that {} has read, and no barrier orders the two",
                                access, address_of(index) + i * kWordBytes, who(*read.reader)));
     }
   });
   for (const Warpgroup& warpgroup : cta->warpgroups) {
     const std::uint32_t end = granule.wgmma_groups[static_cast<std::size_t>(warpgroup.number)];
-    if (end == 0 || current->clock.knows(warpgroup.component, end)) continue;
+    if (end == 0 || knows_over(*current, warpgroup.component, end)) continue;
     machine.fail(fmt::format(
         "{} shared memory at {:#x} that a wgmma of warpgroup {} of CTA {} has read, and no barrier "
         "after wgmma.wait_group orders the two",
         access, address_of(index), warpgroup.number, cta->index.x));
   }
   if (granule.store_waiter != nullptr &&
-      !current->clock.knows(granule.store_waiter->component, granule.store_clock)) {
+      !knows_over(*current, granule.store_waiter->component, granule.store_clock)) {
     machine.fail(fmt::format(
         "{} shared memory at {:#x} that a TMA store has read, and no barrier after the wait of {} "
         "for it orders the two",
@@ -569,7 +748,7 @@ void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, con
         "{} shared memory at {:#x} that a TMA store may still read: nobody waited for its bulk group", does,
         address));
   }
-  check_all_is_known(cta, index, words, does);
+  check_all_is_known(cta, index, words, does, NextAccess::GenericWrite);
 }
 
 void check_async_read(Cta* cta, std::uint32_t index, const char* reads) {
@@ -604,7 +783,7 @@ void check_async_write(Cta* cta, std::uint32_t index) {
   constexpr const char* kOverwrites = "TMA overwrites";
   check_not_filling(granule, index, kAllWords, kOverwrites);
   check_proxy_fences(granule, index, kOverwrites);
-  check_all_is_known(cta, index, kAllWords, kOverwrites);
+  check_all_is_known(cta, index, kAllWords, kOverwrites, NextAccess::AsyncWrite);
 }
 
 DeviceHeap device_heap;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/device_api.hpp"
+#include "emulator/global_order.hpp"
 #include "emulator/happens_before.hpp"
 #include "emulator/random.hpp"
 #include "emulator/trace.hpp"
@@ -148,8 +149,9 @@ struct Warp {
 /// A TMA store or bulk store on its way out.
 struct BulkStore {
   Cta* cta = nullptr;
-  bool read = false;     ///< its source may be overwritten, once somebody waited for that
-  bool written = false;  ///< its destination holds it
+  bool read = false;         ///< its source may be overwritten, once somebody waited for that
+  bool written = false;      ///< its destination holds it
+  std::uint32_t number = 0;  ///< by which GlobalOrder knows it
   std::vector<std::uint32_t> granules;
 };
 
@@ -186,6 +188,14 @@ struct BusyRegisters {
   std::uint64_t last_group;
 };
 
+inline constexpr std::size_t kFragmentBytes = 4 * sizeof(std::uint32_t);  ///< of A, in a thread's registers
+
+/// Registers with a fragment of A that wgmmas for which the thread has not waited may still read.
+struct BusyOperand {
+  const std::uint32_t* registers;
+  std::uint64_t last_group;
+};
+
 struct Thread {
   Cta* cta = nullptr;
   Warpgroup* warpgroup = nullptr;
@@ -193,6 +203,9 @@ struct Thread {
   int number = 0;  ///< within the CTA
   std::size_t component = 0;
   VectorClock clock;
+  VectorClock over;      ///< what it knows to be over through relaxed operations, beside what its clock knows
+  VectorClock fenced;    ///< its clock at its last fence.acq_rel: what its relaxed arrivals release
+  VectorClock to_fence;  ///< what it acquires at its next fence.acq_rel, because its waits were relaxed
   Index3 index{};
   boost::context::detail::fcontext_t context = nullptr;
   unsigned char* stack = nullptr;
@@ -208,6 +221,10 @@ struct Thread {
   // From describe_wait().
   const char* role = nullptr;
   int stage = -1;
+
+  VectorClock acquirable;   ///< what it learns from flags that it has read when it executes fence.acq_rel
+  VectorClock released;     ///< what its relaxed operations release since the last fence.acq_rel
+  bool has_fenced = false;  ///< with fence.acq_rel
 
   std::uint64_t proxy_fence_at = 0;
   std::uint64_t init_fence_at = 0;
@@ -226,6 +243,12 @@ struct Thread {
   std::uint64_t commits = 0;
   bool wgmma_fenced = false;
   std::vector<BusyRegisters> busy;
+
+  std::vector<BusyOperand> busy_operands;
+
+  std::uint64_t polls_since = 0;          ///< the machine's progress when it began to count
+  std::uint32_t polls = 0;                ///< since then
+  const std::uint32_t* polled = nullptr;  ///< in global memory; null: the mbarrier at barrier_address
 
   bool loaded = false;      ///< it has issued a TMA load
   bool multiplied = false;  ///< it has issued a wgmma
@@ -284,6 +307,8 @@ struct Cta {
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   int live = 0;
+  /// The launches that a thread knew when it executed griddepcontrol.launch_dependents, the fewest of all.
+  std::uint32_t known_when_dependents_may_begin = UINT32_MAX;
   int free_registers = 0;
   int copies_in_flight = 0;  ///< copies of TMA and st.async into its shared memory
   int async_arrivals = 0;    ///< arrivals of cp.async.mbarrier.arrive that are still to come at its mbarriers
@@ -298,8 +323,13 @@ struct Cta {
   std::map<std::size_t, Arrival> last_arrivals;  ///< the last one of each thread, by its component
 };
 
+class AsyncWork;
+
 struct Cluster {
+  std::uint32_t number = 0;  ///< by which GlobalOrder knows it
   std::vector<std::unique_ptr<Cta>> ctas;
+  std::vector<Thread*> runnable;
+  std::vector<std::unique_ptr<AsyncWork>> work;  ///< of its threads
   int cluster_arrived = 0;
   std::uint64_t cluster_generation = 0;
   BarrierClock clock;
@@ -335,6 +365,7 @@ class Machine {
   struct Config {
     std::uint64_t seed = 0;
     int sms = 4;
+    std::uint64_t max_steps = 0;
     Trace* trace = nullptr;
   };
 
@@ -342,7 +373,7 @@ class Machine {
   int sms() const { return config_.sms; }
 
   /// If false, report() says why.
-  bool run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes,
+  bool run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes, bool overlaps,
            const std::function<void()>& body);
   const std::string& report() const { return report_; }
   void clear_report() { report_.clear(); }
@@ -355,8 +386,13 @@ class Machine {
   void give_way();
   /// Something has happened, so what threads wait for may still come.
   void forget_time_outs() { time_outs_ = 0; }
+  /// A thread or asynchronous work has changed something that other threads can see.
+  void note_progress() { ++progress_; }
+  /// The current thread has read a value that other CTAs write, or has tested an mbarrier if `address` is null. Lets
+  /// other threads run. Fails if all threads only poll or wait, so that nothing will change.
+  void note_poll(const std::uint32_t* address);
   [[noreturn]] void fail(const std::string& what);
-  void add(std::unique_ptr<AsyncWork> work) { work_.push_back(std::move(work)); }
+  void add(std::unique_ptr<AsyncWork> work);
   Random& random() { return random_; }
   std::uint64_t now() const { return now_; }
   std::uint64_t tick() { return ++now_; }
@@ -372,7 +408,8 @@ class Machine {
     std::uint32_t work_weight;
     std::uint32_t preempt_weight;
     std::uint32_t steps;
-    const void* laggard;  ///< a thread, warp, warpgroup or CTA that goes on only if nothing else can; or null
+    /// A thread, warp, warpgroup or CTA that goes on only if nothing else of its cluster can; or null.
+    const void* laggard;
 
     bool delays(const Thread& thread) const {
       return laggard != nullptr && (laggard == &thread || laggard == thread.warp ||
@@ -380,32 +417,51 @@ class Machine {
     }
   };
 
-  bool run_cluster(unsigned first_cta, int cluster_size);
-  void start(Cluster* cluster, unsigned first_cta, int cluster_size);
-  void schedule(Cluster* cluster);
-  bool let_waits_time_out(Cluster* cluster);
+  void begin_cluster();
+  void end_if_over(Cluster* cluster);
+  bool can_begin_cluster() const {
+    return !waiting_clusters_.empty() && clusters_.size() < static_cast<std::size_t>(room_);
+  }
+  void schedule();
+  /// Chooses the cluster that goes on, which has something to do. False if there is none.
+  bool choose_active_cluster();
+  void step(Cluster* cluster);
+  bool let_waits_time_out();
   void resume(Thread* thread);
-  void choose_mood(const Cluster& cluster);
-  std::uint32_t pick_runnable();
-  void step_work();
-  std::string deadlock_report(const Cluster& cluster);
+  void choose_mood();
+  std::uint32_t pick_runnable(const Cluster& cluster);
+  void step_work(Cluster* cluster);
+  std::string deadlock_report();
+  /// What the threads of `cta` wait for, a line for each group of threads that wait alike.
+  std::string describe_waits(const Cta& cta);
+  bool polls(const Thread& thread) const;
   void check_exit(Cta* cta);
+  /// Memory that no cluster uses; maps new memory if there is none.
+  static unsigned char* take(std::vector<unsigned char*>* free_blocks, std::size_t bytes);
+  void give_back_memory(const Cluster& cluster);
 
   Config config_;
   Random random_{0};
   Mood mood_{};
   std::uint64_t now_ = 0;
+  std::uint64_t turn_began_at_ = 0;  ///< of the thread that runs
   std::uint32_t copies_ = 0;
   int time_outs_ = 0;  ///< of waits, since asynchronous work last went on or a phase ended
   Index3 grid_{};
   Index3 block_{};
   std::uint32_t shared_bytes_ = 0;
   const std::function<void()>* body_ = nullptr;
-  std::vector<Thread*> runnable_;
-  std::vector<std::unique_ptr<AsyncWork>> work_;
+  int cluster_size_ = 1;
+  int room_ = 1;                            ///< clusters that the GPU can run at a time
+  std::vector<unsigned> waiting_clusters_;  ///< first CTAs of those that have not begun; the last is next
+  std::vector<std::unique_ptr<Cluster>> clusters_;  ///< that run
+  std::uint64_t progress_ = 0;
+  std::uint32_t pollers_ = 0;        ///< threads that have polled for long
+  std::uint64_t pollers_since_ = 0;  ///< progress_ when counting them began
+  Cluster* active_ = nullptr;        ///< whose threads and work go on, until it is another one's turn
   const AsyncWork* stepping_ = nullptr;
-  std::vector<unsigned char*> stacks_;
-  std::vector<unsigned char*> shared_blocks_;
+  std::vector<unsigned char*> free_stacks_;
+  std::vector<unsigned char*> free_shared_blocks_;
   bool failed_ = false;
   std::string report_;
   boost::context::detail::fcontext_t scheduler_ = nullptr;
@@ -437,16 +493,29 @@ void note_shared_write(const void* pointer, std::size_t bytes);
 void complete(NamedBarrier* barrier);
 void complete_cluster_barrier(Cluster* cluster);
 
-/// The current thread arrives: what it did so far is ordered before what waiting threads do afterwards.
-void publish(BarrierClock* clock);
-/// The current thread has waited.
-void learn(const BarrierClock& clock);
+/// The current thread arrives: what it did so far is ordered before what waiting threads do afterwards. releases: not if
+/// the arrival is relaxed. Then they know only that it is over.
+void publish(BarrierClock* clock, bool releases = true);
+/// The current thread has waited. acquires: not if the wait is relaxed.
+void learn(const BarrierClock& clock, bool acquires = true);
+/// The current thread executes fence.acq_rel at the scope of the cluster or a wider one.
+void fence_cluster();
+/// Whether the thread knows that what the component did until then is over. That is enough to overwrite what it read.
+inline bool knows_over(const Thread& thread, std::size_t component, std::uint32_t time) {
+  return thread.clock.knows(component, time) || thread.over.knows(component, time);
+}
 
 /// Fails if an earlier access to this granule is not ordered before the current thread's next one, so that another
 /// schedule could swap them. words: a bit for each word that is accessed. access: what the thread is about to do, as
 /// the start of a sentence.
-void check_writes_are_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access);
-void check_all_is_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access);
+///
+/// Who overwrites need not have acquired a copy of TMA that is over, because nothing of it can come later. Nor need TMA
+/// have acquired a store that fence.proxy.async has followed.
+enum class NextAccess { Read, GenericWrite, AsyncWrite };
+void check_writes_are_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access,
+                            NextAccess next = NextAccess::Read);
+void check_all_is_known(Cta* cta, std::uint32_t granule, std::uint32_t words, const char* access,
+                        NextAccess next);
 /// These words have been written, so forgets how they were used before.
 void forget_uses(Cta* cta, std::uint32_t granule, std::uint32_t words);
 

@@ -52,6 +52,7 @@ void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
 
 void access(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
   if (current == nullptr) return;
+  global_order.check_last_store();
   if (shared_owner(pointer) != nullptr) {
     machine.enter(pc);
     if (kind == Access::Read) note_shared_read(pointer, bytes);
@@ -69,9 +70,20 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
                        : "an accumulator is written while a wgmma still works on it");
     }
   }
+  if (kind == Access::Write) {
+    for (const BusyOperand& busy : current->busy_operands) {
+      const auto* const begin = static_cast<const unsigned char*>(pointer);
+      const auto* const registers = reinterpret_cast<const unsigned char*>(busy.registers);
+      if (begin + bytes <= registers || begin >= registers + kFragmentBytes) continue;
+      current->pc = pc;
+      machine.fail("a fragment of A is overwritten while a wgmma may still read its registers");
+    }
+  }
   if (device_heap.contains(pointer)) {
     current->pc = pc;
     check_global(pointer, bytes, kind == Access::Read ? "the kernel reads" : "the kernel writes");
+    if (kind == Access::Write) machine.note_progress();
+    global_order.access(pointer, bytes, kind == Access::Read ? GlobalUse::Load : GlobalUse::Store);
   }
 }
 
@@ -135,6 +147,7 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
 }
 
 void note_shared_write(const void* pointer, std::size_t bytes) {
+  machine.note_progress();
   const std::uint64_t step = machine.tick();
   const auto own = static_cast<std::uint32_t>(current->component);
   for_each_granule(pointer, bytes, [step, own](Cta* cta, std::uint32_t index, std::uint32_t words) {

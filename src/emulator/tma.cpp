@@ -138,6 +138,16 @@ class Box {
   std::uint32_t shared_address(std::uint32_t base, std::uint32_t row, std::uint32_t byte) const {
     return swizzle_offset(base + row * row_bytes_ + byte, swizzle_of(map_));
   }
+  /// A part of a row in global memory; none if bytes is 0.
+  struct RowBytes {
+    unsigned char* begin;
+    std::size_t bytes;
+  };
+  RowBytes bytes_inside(std::uint32_t row) const { return row_bytes_until(row, extent_bytes()); }
+  /// As seen on an H200, TMA writes whole chunks of 16 bytes. If a row ends within one, it overwrites what lies behind.
+  RowBytes bytes_to_write(std::uint32_t row) const {
+    return row_bytes_until(row, (extent_bytes() + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes);
+  }
   /// Calls visit(address) for each 16 bytes of the box that lies at `base`, row by row.
   template <typename Visit>
   void for_each_chunk(std::uint32_t base, Visit visit) const {
@@ -149,6 +159,14 @@ class Box {
   const EncodedMap& map() const { return map_; }
 
  private:
+  RowBytes row_bytes_until(std::uint32_t row, std::int64_t extent) const {
+    unsigned char* const base = row_base(row);
+    const std::int64_t begin = std::max<std::int64_t>(first_byte(), 0);
+    const std::int64_t end = std::min(first_byte() + row_bytes(), extent);
+    if (base == nullptr || end <= begin) return {nullptr, 0};
+    return {base + begin, static_cast<std::size_t>(end - begin)};
+  }
+
   EncodedMap map_;
   std::array<std::int32_t, kMaxRank> coords_{};
   std::uint32_t rows_ = 0;
@@ -187,10 +205,15 @@ class LoadRows : public AsyncWork {
 
   bool step() override {
     const auto [filler, fill_clock] = next_fill(cta_, barrier_);
-    for (std::uint32_t row = first_; row < last_; ++row) load(row, filler, fill_clock);
+    const Event event{cta_->cluster->number, filler, fill_clock};
+    for (std::uint32_t row = first_; row < last_; ++row) {
+      load(row, filler, fill_clock);
+      const auto [begin, bytes] = box_.bytes_inside(row);
+      global_order.record_tma_load(begin, bytes, event, pc());
+    }
     --cta_->copies_in_flight;
     if (Trace* const trace = machine.trace()) {
-      trace->events.push_back(
+      trace->add(
           {issued_at_, machine.now(), cta_->index.x, "TMA loads", fmt::format("load to {:#x}", address_),
            fmt::format("rows {} to {}, {} bytes", first_, last_ - 1, (last_ - first_) * box_.row_bytes()),
            true});
@@ -339,10 +362,10 @@ class StoreBox : public AsyncWork {
     }
     for (std::uint32_t row = 0; row < box_.rows(); ++row) write(row);
     store_->written = true;
+    global_order.note_landed(store_->number);
     if (Trace* const trace = machine.trace()) {
-      trace->events.push_back({issued_at_, machine.now(), store_->cta->index.x, "TMA stores",
-                               fmt::format("store from {:#x}", address_),
-                               fmt::format("{} bytes", box_.bytes()), true});
+      trace->add({issued_at_, machine.now(), store_->cta->index.x, "TMA stores",
+                  fmt::format("store from {:#x}", address_), fmt::format("{} bytes", box_.bytes()), true});
     }
     machine.wake(waiting_);
     return true;
@@ -350,16 +373,11 @@ class StoreBox : public AsyncWork {
 
  private:
   void write(std::uint32_t row) {
-    unsigned char* const destination = box_.row_base(row);
-    if (destination == nullptr) return;
-    // As seen on an H200, TMA writes whole chunks of 16 bytes. If a row ends within one, it overwrites what lies
-    // behind.
-    const std::int64_t end_of_row = (box_.extent_bytes() + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
-    const std::int64_t end = std::min(box_.first_byte() + box_.row_bytes(), end_of_row);
-    if (end <= box_.first_byte()) return;
-    write_global(box_.map(), reduction_, destination + box_.first_byte(),
-                 bytes_.data() + std::size_t{row} * box_.row_bytes(),
-                 static_cast<std::size_t>(end - box_.first_byte()));
+    const auto [destination, bytes] = box_.bytes_to_write(row);
+    if (bytes == 0) return;
+    const unsigned char* const source = bytes_.data() + std::size_t{row} * box_.row_bytes();
+    if (reduction_ == Reduction::None) global_order.land(store_->number, destination, source, bytes);
+    write_global(box_.map(), reduction_, destination, source, bytes);
   }
 
   Box box_;
@@ -392,6 +410,13 @@ void check_bulk_bytes(std::uint32_t bytes, const void* global) {
   }
 }
 
+void note_global(const Box& box, GlobalUse use, std::uint32_t store) {
+  for (std::uint32_t row = 0; row < box.rows(); ++row) {
+    const auto [begin, bytes] = use == GlobalUse::TmaLoad ? box.bytes_inside(row) : box.bytes_to_write(row);
+    if (bytes > 0) global_order.access(begin, bytes, use, store);
+  }
+}
+
 void load(const Box& box, std::uint32_t destination, std::uint32_t barrier, std::uint32_t cta_mask) {
   const Cluster& cluster = *current->cta->cluster;
   current->loaded = true;
@@ -402,6 +427,7 @@ void load(const Box& box, std::uint32_t destination, std::uint32_t barrier, std:
   const SharedPlace barrier_place = place_of(barrier, 8, "the mbarrier of a TMA load");
   check_box(box, place.address, "a TMA load");
   const std::uint32_t copy = machine.next_copy();
+  note_global(box, GlobalUse::TmaLoad, 0);
   for (const auto& cta : cluster.ctas) {
     if ((cta_mask >> cta->rank & 1) == 0) continue;
     if (cta->live == 0) machine.fail(fmt::format("a multicast to CTA {}, which has ended", cta->index.x));
@@ -418,7 +444,10 @@ void store(const Box& box, std::uint32_t source, Reduction reduction) {
   check_box(box, place.address, "a TMA store");
   auto bulk = std::make_shared<BulkStore>();
   bulk->cta = place.cta;
+  bulk->number = global_order.new_store();
   mark_store(box, place.address, bulk.get());
+  note_global(box, reduction == Reduction::None ? GlobalUse::TmaStore : GlobalUse::TmaReduction,
+              bulk->number);
   current->open_stores.push_back(bulk);
   place.cta->unread_stores.push_back(bulk);
   machine.add(std::make_unique<StoreBox>(box, place.address, reduction, bulk, store_waiters(current)));
@@ -504,6 +533,8 @@ void bulk_wait_group(int pending_groups, bool only_read) {
       machine.block(store_waiters(current), only_read ? "the reads of its bulk stores" : "its bulk stores");
     }
     release_stores(&current->groups[i]);
+    if (only_read) continue;
+    for (const auto& store : stores) global_order.settle(store->number);
   }
   const auto over = [](const BulkGroup& group) {
     return group.released &&

@@ -176,9 +176,9 @@ class Engine : public AsyncWork {
     warpgroup_->issued.pop_front();
     multiply(*warpgroup_->cta, *wgmma);
     if (Trace* const trace = machine.trace()) {
-      trace->events.push_back({last_end_, machine.now(), warpgroup_->cta->index.x,
-                               fmt::format("wgmma of warpgroup {}", warpgroup_->number),
-                               fmt::format("m64n{}k16", wgmma->shape.n), ""});
+      trace->add({last_end_, machine.now(), warpgroup_->cta->index.x,
+                  fmt::format("wgmma of warpgroup {}", warpgroup_->number),
+                  fmt::format("m64n{}k16", wgmma->shape.n), ""});
     }
     last_end_ = machine.now();
     machine.wake(&warpgroup_->waiting);
@@ -334,6 +334,7 @@ void wgmma_mma(const WgmmaShape& shape, float* accum, const std::uint32_t* a_reg
   if (a_registers != nullptr) {
     std::copy(a_registers, a_registers + 4,
               wgmma.a[static_cast<std::size_t>(current->number % kWarpgroupSize)].begin());
+    current->busy_operands.push_back({a_registers, current->commits});
   }
   if (operation.arrived < kWarpgroupSize) return;
   if (!wgmma.a_in_registers) add_granules(operand_a(wgmma), &wgmma);
@@ -376,6 +377,8 @@ void wgmma_wait(int pending_groups) {
     });
     return true;
   });
+  std::erase_if(current->busy_operands,
+                [end_group](const BusyOperand& busy) { return busy.last_group < end_group; });
   current->wgmma_fenced = false;
   forget_finished(&warpgroup);
 }
@@ -387,6 +390,12 @@ void touch_registers(const void* registers, std::size_t bytes) {
     const auto* const other = reinterpret_cast<const unsigned char*>(busy.registers);
     if (begin + bytes > other && begin < other + busy.bytes) {
       machine.fail("wgmma_fence_operand of an accumulator that a wgmma still works on");
+    }
+  }
+  for (const BusyOperand& busy : current->busy_operands) {
+    const auto* const other = reinterpret_cast<const unsigned char*>(busy.registers);
+    if (begin + bytes > other && begin < other + kFragmentBytes) {
+      machine.fail("wgmma_fence_operand of a fragment of A that a wgmma may still read");
     }
   }
 }

@@ -4,13 +4,11 @@
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mma.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <ptx/address.cuh>
 #include <ptx/cp_async.cuh>
 #include <ptx/fence.cuh>
@@ -21,65 +19,14 @@
 #include <string>
 #include <utility>
 
-#include "device/dynamic_shared_memory.cuh"
-#include "device/launch.hpp"
-#include "emulator/emulator.hpp"
+#include "tests/emulator/kernel_faults.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
 
 using ptx::smem_addr;
-using testing::ContainsRegex;
 
-constexpr std::uint64_t kSeeds = 30;
-constexpr std::size_t kElems = 64;  // of the operand in global memory
-
-struct alignas(16) Storage {
-  float words[128];
-  float more_words[128];
-  std::uint64_t barrier;
-};
-
-class AmpereFaults : public testing::Test {
- protected:
-  void SetUp() override {
-    in_ = static_cast<float*>(allocate(kElems * sizeof(float)));
-    out_ = static_cast<float*>(allocate(kElems * sizeof(float)));
-    for (std::size_t i = 0; i < kElems; ++i) in_[i] = static_cast<float>(i);
-  }
-  void TearDown() override {
-    configure({});
-    free_all();
-  }
-
-  using Kernel = void(const float* in, float* out);
-
-  /// Every schedule must end with a report that has one of these patterns.
-  template <typename... Patterns>
-  void expect_fault(Kernel* kernel, int threads, const Patterns&... patterns) {
-    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      run(kernel, threads, seed);
-      EXPECT_THAT(last_report(), testing::AnyOf(ContainsRegex(patterns)...)) << "seed " << seed;
-    }
-  }
-  void expect_no_fault(Kernel* kernel, int threads) {
-    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      run(kernel, threads, seed);
-      EXPECT_STREQ(last_report(), "") << "seed " << seed;
-    }
-  }
-
- private:
-  void run(Kernel* kernel, int threads, std::uint64_t seed) {
-    configure({.seed = seed, .sms = 1});
-    static_cast<void>(launch_kernel(kernel, dim3(1), threads, sizeof(Storage), nullptr, in_, out_));
-  }
-
-  float* in_ = nullptr;
-  float* out_ = nullptr;
-};
-
-__device__ Storage& storage() { return dynamic_shared_storage<Storage>(); }
+class AmpereFaults : public KernelFaults {};
 
 // Lanes of a warp come together, and memory accesses of theirs stay unordered.
 __device__ void meet_without_order() { __shfl_sync(0xffffffffU, 0, 0); }
@@ -359,8 +306,7 @@ __global__ void no_wait_for_the_mbarrier(const float* in, float* out) {
   ptx::mbarrier_init(bar, 1);
   ptx::cp_async_ca<4>(smem_addr(storage().words), in);
   ptx::cp_async_mbarrier_arrive_noinc(bar);
-  while (!ptx::mbarrier_test_wait_parity(bar, 1)) {
-  }
+  static_cast<void>(ptx::mbarrier_test_wait_parity(bar, 1));  // of the phase before, or false
   out[0] = storage().words[0];
 }
 

@@ -512,6 +512,38 @@ library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
   return problem;
 }
 
+// The second product's A is the first one's D, and the third one's launch overwrites that D.
+TEST(EmulatedLibraryWgmmaOverlap, LaunchesWaitForWhatTheOneAheadReadsAndWrites) {
+  constexpr int kSms = 16;
+  const std::pair<const char*, int> cases[] = {
+      {"cooperative_128x128_s6", 136},         {"cooperative_64x64_w1_s12_c2x2", 136},
+      {"cooperative_128x128_s6_k2", 136},      {"cooperative_128x128_s6_k8x2", 1032},
+      {"small_m_16x32x128_t_s5_k2", 264},      {"pingpong_128x192+128_s5_c1x2", 392},
+      {"cooperative_256x192+128_s4_c1x2", 392}};
+  for (const auto& [config, extent] : cases) {
+    for (const std::uint64_t seed : kSeeds) {
+      SCOPED_TRACE(std::string(config) + ", seed " + std::to_string(seed));
+      const LibraryGemm gemm({.shape = {37, extent, extent}, .programmatic_dependent_launch = true},
+                             emulated_memory());
+      configure({.seed = seed, .sms = kSms});
+      std::unique_ptr<const PreparedGemm> prepared;
+      const Status preparation = wgmma_backend().prepare(gemm.problem(), device_of(kSms), config, &prepared);
+      ASSERT_TRUE(preparation.ok()) << preparation.message();
+      void* const workspace = allocate(std::max<std::size_t>(1, prepared->workspace_bytes()));
+      const auto& epilogue = gemm.args().epilogue;
+      library::KernelArgs second = gemm.args();
+      second.a.data = epilogue.d;
+      second.a.leading_dimension = epilogue.ldd;
+      second.epilogue.d = allocate(static_cast<std::size_t>(37 * epilogue.ldd) * sizeof(std::uint16_t));
+      for (const library::KernelArgs& args : {gemm.args(), second, gemm.args()}) {
+        const Status launch = prepared->launch(args, workspace, nullptr);
+        ASSERT_TRUE(launch.ok()) << launch.message();
+      }
+      EXPECT_EQ(gemm.fault(), "");
+    }
+  }
+}
+
 TEST(EmulatedLibraryWgmmaChoice, SlicesALongKAsFarAsTheWorkspaceGoes) {
   constexpr int kSms = 132;
   constexpr std::size_t kBytesOfASlice = std::size_t{60} * 64 * sizeof(float);

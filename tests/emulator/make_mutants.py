@@ -57,6 +57,7 @@ LOAD_C = "src/gemm/epilogue/load_c.cuh"
 BIAS_QUEUE = "src/gemm/epilogue/bias_queue.cuh"
 STORE = "src/gemm/epilogue/store.cuh"
 SMALL_M_GEMM = "src/gemm/kernel/small_m.cuh"
+REDUCE_PARTIALS = "src/gemm/epilogue/reduce_partials.cu"
 SPLIT_K_EXCHANGE = "src/gemm/epilogue/split_k_exchange.cuh"
 
 EPILOGUE = "src/device/epilogue.cuh"
@@ -64,6 +65,7 @@ PIPELINE = "src/device/pipeline.cuh"
 PIPELINE_STATE = "src/device/pipeline_state.hpp"
 SMEM_DESCRIPTOR = "src/device/smem_descriptor.hpp"
 TILE_QUEUE = "src/device/tile_queue.cuh"
+WAVE_PACE = "src/device/wave_pace.cuh"
 WAVE_STEPS = "src/device/wave_steps.hpp"
 
 DRAIN = """  // The peer may still arrive on this CTA's barriers.
@@ -428,6 +430,9 @@ MUTANTS = {
 
     # Clusters that keep pace.
     "v17_pace_control": (V17, [ALWAYS_PACE]),
+    "v17_pace_waits_for_ever": (V17, [
+        ALWAYS_PACE, (WAVE_PACE, "is_waiting_ = poll < kMostPolls;", "is_waiting_ = true;"),
+        (WAVE_PACE, "(k_blocks_ / kStep - 1) * num_clusters_;", "k_blocks_ / kStep * num_clusters_ + 1;")]),
 
     # Tiles that are stored through a stage.
     "v18_stage_not_stored_yet": (V18, [(V18, WIDE_STORED, "")]),
@@ -545,6 +550,11 @@ MUTANTS = {
     # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
     "library_control": (LIBRARY, []),
     "library_pace_control": (WIDE, [ALWAYS_PACE]),
+
+    # Launches that overlap.
+    "library_no_wait_for_the_launch_ahead": (LIBRARY, [(COOPERATIVE, "  griddepcontrol_wait();\n", "")]),
+    "library_reduce_partials_without_its_wait": (REDUCE_PARTIALS, [
+        (REDUCE_PARTIALS, "  ptx::griddepcontrol_wait();\n", "")]),
     "library_no_mbarrier_init_fence": (LIBRARY, [(COOPERATIVE, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
         (MAINLOOP, "    ptx::wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
@@ -693,7 +703,7 @@ def namespace_of(kernel):
     """v11 for src/ladder/hopper/v11_stmatrix.cu, ampere::v2 for src/ladder/ampere/v2_cp_async.cu, and
     library::pingpong for src/gemm/host/pingpong.cu."""
     path = pathlib.PurePath(kernel)
-    if path.parent.name in ("host", "instances"):
+    if path.parent.name in ("host", "instances", "epilogue"):
         return f"library::{path.stem}"
     version = path.name.split("_")[0]
     return version if path.parent.name == "hopper" else f"{path.parent.name}::{version}"

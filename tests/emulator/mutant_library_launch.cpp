@@ -12,12 +12,16 @@
 namespace hopper_gemm::library {
 namespace {
 
-Status launch(const Problem& problem, const KernelArgs& args, const Device& device, const char* config) {
+Status launch(const Problem& problem, const KernelArgs& args, const Device& device, const char* config,
+              int launches) {
   std::unique_ptr<const PreparedGemm> prepared;
   HG_RETURN_IF_ERROR(wgmma_backend().prepare(problem, device, config, &prepared));
   DeviceBuffer<std::byte> workspace;
   HG_RETURN_IF_ERROR(workspace.allocate(static_cast<std::int64_t>(prepared->workspace_bytes())));
-  return prepared->launch(args, workspace.data(), nullptr);
+  for (int i = 0; i < launches; ++i) {
+    HG_RETURN_IF_ERROR(prepared->launch(args, workspace.data(), nullptr));
+  }
+  return {};
 }
 
 }  // namespace
@@ -25,6 +29,7 @@ Status launch(const Problem& problem, const KernelArgs& args, const Device& devi
 
 extern "C" __attribute__((visibility("default"))) void launch_library_mutant(
     const hopper_gemm::library::Problem* problem, const hopper_gemm::library::KernelArgs* args,
-    const hopper_gemm::library::Device* device, const char* config, hopper_gemm::Status* status) {
-  *status = hopper_gemm::library::launch(*problem, *args, *device, config);
+    const hopper_gemm::library::Device* device, const char* config, int launches,
+    hopper_gemm::Status* status) {
+  *status = hopper_gemm::library::launch(*problem, *args, *device, config, launches);
 }

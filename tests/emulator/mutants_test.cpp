@@ -34,6 +34,11 @@ void PrintTo(const Mutant& mutant, std::ostream* out) { *out << mutant.name; }
 // What several mistakes show as.
 constexpr char kEndsWhileStored[] = "ends while [0-9]+ TMA stores may still read its shared memory";
 constexpr char kWrong[] = "wrong product at";
+constexpr char kLaunchAhead[] =
+    "global memory at .*, and nothing orders that after an earlier access: .*\n  by thread .* of the launch "
+    "before";
+constexpr char kOtherValues[] = "a TMA store writes other values to global memory";
+constexpr char kNoWaitForLaunch[] = "no thread of the launch executes griddepcontrol.wait";
 constexpr char kWroteOutside[] = "wrote outside of D at";
 constexpr char kNeverWritten[] = "reads shared memory at .* that nobody has written";
 constexpr char kReadTooEarly[] =
@@ -126,7 +131,7 @@ const Mutant kMutants[] = {
     // Set-up, registers and exit.
     {"v02_no_mbarrier_init_fence", {kInitNotFenced}},
     {"v06_no_mbarrier_init_fence", {kInitNotFenced}},
-    {"no_mbarrier_init_fence", {kInitNotFenced}},
+    {"no_mbarrier_init_fence", {kInitNotFenced, kInitNotOrdered}},
     {"v06_no_barrier_after_init", {kInitNotOrdered}},
     {"no_barrier_after_init", {kInitNotOrdered}},
     {"barrier_of_the_cta_after_init", {kInitNotOrdered}},
@@ -183,7 +188,7 @@ const Mutant kMutants[] = {
     {"store_at_a_negative_row", {"a TMA store to the negative coordinate -1"}},
     {"store_one_row_too_low", {kWrong}},
     {"store_behind_the_end", {kWrong}},
-    {"store_coordinates_swapped", {kWrong}},
+    {"store_coordinates_swapped", {kWrong, kOtherValues}},
     {"store_to_more_rows_than_d_has", {"a TMA store writes .* outside of every allocation"}},
     {"store_over_the_last_chunk", {kWroteOutside}},
     {"v04_store_below_the_last_row", {"the kernel writes .* outside of every allocation"}},
@@ -212,6 +217,7 @@ const Mutant kMutants[] = {
     // A producer that is a warp.
     {"v16_every_lane_loads", {kTooManyArrivals}},
     // Tiles that are stored through a stage.
+    {"v17_pace_waits_for_ever", {"deadlock: no thread can go on(.|\n)*polls global memory at"}},
     {"v18_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
     {"v18_stage_stored_by_one_warp", {kStageNotStored}},
     {"v18_stored_under_its_last_products", {kStagedOverOperands}},
@@ -295,7 +301,7 @@ const Mutant kLibraryMutants[] = {
     {"library_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_slices_of_the_same_rows", {kWrongSum}},
     {"library_slices_to_the_same_place", {kCopiesInOnePlace, kFilledTooEarly}},
-    {"library_multicast_to_another_row", {kWrongSum}},
+    {"library_multicast_to_another_row", {kWrongSum, kOtherValues}},
     {"library_no_proxy_fence", {kWriteNotFenced}},
     {"library_staging_not_waited_for", {kStoredTooEarly}},
     {"library_exit_before_the_stores", {kEndsWhileStored}},
@@ -315,8 +321,8 @@ const Mutant kLibraryMutants[] = {
     {"library_expects_too_many_sums", {"deadlock"}},
     {"library_split_forgets_the_longer_parts", {kWrongSum}},
     {"library_last_tile_ends_early", {kWrongSum}},
-    {"library_last_piece_beyond_the_tile", {kWrongSum}},
-    {"library_last_piece_of_other_columns", {kWrongSum}},
+    {"library_last_piece_beyond_the_tile", {kWrongSum, kOtherValues}},
+    {"library_last_piece_of_other_columns", {kWrongSum, kOtherValues}},
     {"library_workspace_split_of_the_same_k", {kWrongSum}},
     {"library_workspace_split_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
@@ -357,7 +363,9 @@ const Mutant kLibraryMutants[] = {
     {"library_general_pingpong_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
     {"library_general_pingpong_bias_of_the_tile_before", {kRace, "deadlock"}},
     {"library_pingpong_skips_nothing", {"deadlock"}},
-    {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly}},
+    {"library_reduce_partials_without_its_wait", {kLaunchAhead, kNoWaitForLaunch}},
+    {"library_no_wait_for_the_launch_ahead", {kLaunchAhead, kNoWaitForLaunch}},
+    {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly, kFilledTooEarly}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_small_m_expects_whole_boxes", {"deadlock"}},
     {"library_small_m_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
@@ -418,6 +426,7 @@ struct LibraryRun {
   const char* config;
   LibraryProblem problem;
   int sms = 4;
+  int launches = 1;  ///< one behind the other
 };
 
 /// Tiles that follow each other and are stored by TMA in part; a cluster's one tile of fewer blocks of K than stages,
@@ -439,6 +448,14 @@ std::vector<LibraryRun> library_runs() {
   const LibraryProblem cooperative_c{
       .shape = {261, 264, 75}, .output_type = DataType::Float32, .bias = Bias::PerRow, .beta = -2};
   const LibraryProblem gated = with_outputs({.shape = {520, 640, 328}, .activation = Activation::Silu}, 2);
+  // Each launch waits for the partials, or for the workspace, of the one ahead.
+  const LibraryRun overlapping{"cooperative",
+                               "cooperative_128x128_s6_k8x2",
+                               {.shape = {37, 45, 33 * 64}, .programmatic_dependent_launch = true},
+                               16,
+                               2};
+  LibraryRun overlapping_reduction = overlapping;
+  overlapping_reduction.kernel = "reduce_partials";
   const LibraryProblem general_ragged{.shape = {264, 643, 328}, .bias = Bias::PerRow};
   return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
           {"cooperative", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
@@ -477,7 +494,9 @@ std::vector<LibraryRun> library_runs() {
           {"small_m", "small_m_16x64x128_t_s5_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
           {"small_m", "small_m_48x64_t_s7_k2", {.shape = {41, 72, 13 * 64}}},
           {"small_m", "small_m_64x56x128_s6_k3", {.shape = {59, 136, 7 * 128}}},
-          {"cooperative", "cooperative_128x128_s6", {.shape = {1, 1, 1}, .batch_count = 32}, 32}};
+          {"cooperative", "cooperative_128x128_s6", {.shape = {1, 1, 1}, .batch_count = 32}, 32},
+          overlapping,
+          overlapping_reduction};
 }
 
 std::vector<testing::Matcher<std::string>> matchers_of(const Mutant& mutant) {
@@ -538,7 +557,7 @@ class LibraryMutant {
     const LibraryGemm gemm(run.problem, emulated_memory());
     const library::Problem problem = gemm.problem();
     Status status;
-    launch_(&problem, &gemm.args(), &device, run.config, &status);
+    launch_(&problem, &gemm.args(), &device, run.config, run.launches, &status);
     if (*last_report() != '\0') return last_report();
     if (!status.ok()) return status.message();
     return gemm.fault();
@@ -546,7 +565,7 @@ class LibraryMutant {
 
  private:
   using Launch = void(const library::Problem*, const library::KernelArgs*, const library::Device*,
-                      const char*, Status*);
+                      const char*, int, Status*);
   void* handle_;
   Launch* launch_ = nullptr;
 };
@@ -575,8 +594,8 @@ INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
 /// The kernel that the mistake is in: "pingpong" of "library_pingpong_no_drain". Mutants of the cooperative kernel of one
 /// tile N do not name theirs.
 std::string_view kernel_of(const Mutant& mutant) {
-  for (const std::string_view kernel :
-       {"general_pingpong", "general_cooperative_mixed_n", "pingpong", "small_m", "cooperative_mixed_n"}) {
+  for (const std::string_view kernel : {"general_pingpong", "general_cooperative_mixed_n", "pingpong",
+                                        "small_m", "cooperative_mixed_n", "reduce_partials"}) {
     if (std::string_view(mutant.name).starts_with("library_" + std::string(kernel) + "_")) return kernel;
   }
   return "cooperative";

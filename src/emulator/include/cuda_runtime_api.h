@@ -108,7 +108,10 @@ inline const char* get_error_name(cudaError_t error) {
 inline const char* get_error_string(cudaError_t) { return last_report(); }
 // A launch ends before it returns, and returns its own error.
 inline cudaError_t get_last_error() { return cudaSuccess; }
-inline cudaError_t synchronize() { return cudaSuccess; }
+inline cudaError_t synchronize() {
+  end_launches();
+  return cudaSuccess;
+}
 inline cudaError_t stream_query(cudaStream_t) { return cudaSuccess; }
 
 /// The emulator captures no graphs.
@@ -140,6 +143,7 @@ inline cudaError_t free(void* memory) {
   return memory == nullptr || emulator::free(memory) ? cudaSuccess : cudaErrorInvalidValue;
 }
 inline cudaError_t memset(void* memory, int value, std::size_t bytes) {
+  end_launches();
   std::memset(memory, value, bytes);
   return cudaSuccess;
 }
@@ -153,6 +157,7 @@ cudaError_t get_symbol_address(void** address, T& variable) {
   return cudaSuccess;
 }
 inline cudaError_t memcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
+  end_launches();
   std::memcpy(destination, source, bytes);
   return cudaSuccess;
 }

@@ -7,9 +7,9 @@
 namespace hopper_gemm {
 namespace ptx {
 
-HG_PTX_INLINE void barrier_cluster_arrive() { emulator::cluster_barrier_arrive(); }
+HG_PTX_INLINE void barrier_cluster_arrive() { emulator::cluster_barrier_arrive(true); }
 
-HG_PTX_INLINE void barrier_cluster_arrive_relaxed() { emulator::cluster_barrier_arrive(); }
+HG_PTX_INLINE void barrier_cluster_arrive_relaxed() { emulator::cluster_barrier_arrive(false); }
 
 HG_PTX_INLINE void barrier_cluster_wait() { emulator::cluster_barrier_wait(); }
 

@@ -6,14 +6,13 @@
 namespace hopper_gemm {
 namespace ptx {
 
-HG_PTX_INLINE void fence_proxy_async() { emulator::fence_proxy_async(); }
+HG_PTX_INLINE void fence_proxy_async() { emulator::fence_proxy_async(true, true); }
 
-HG_PTX_INLINE void fence_proxy_async_shared_cta() { emulator::fence_proxy_async(); }
+HG_PTX_INLINE void fence_proxy_async_shared_cta() { emulator::fence_proxy_async(true, false); }
 
-HG_PTX_INLINE void fence_proxy_async_shared_cluster() { emulator::fence_proxy_async(); }
+HG_PTX_INLINE void fence_proxy_async_shared_cluster() { emulator::fence_proxy_async(true, false); }
 
-// The emulator does not track proxies for global memory.
-HG_PTX_INLINE void fence_proxy_async_global() {}
+HG_PTX_INLINE void fence_proxy_async_global() { emulator::fence_proxy_async(false, true); }
 
 HG_PTX_INLINE void fence_mbarrier_init_release_cluster() { emulator::fence_mbarrier_init(); }
 
@@ -24,12 +23,12 @@ HG_PTX_INLINE void fence_proxy_tensormap_generic_acquire_gpu(const void* tensor_
   emulator::check_tensor_map(tensor_map);
 }
 
-// Emulated threads see each other's ordinary accesses in the order in which they were made.
+// The relaxed operations of ptx/ are those of a cluster's barriers and of flags of the GPU. This one orders neither.
 HG_PTX_INLINE void fence_acq_rel_cta() {}
 
-HG_PTX_INLINE void fence_acq_rel_cluster() {}
+HG_PTX_INLINE void fence_acq_rel_cluster() { emulator::fence_acq_rel(false); }
 
-HG_PTX_INLINE void fence_acq_rel_gpu() {}
+HG_PTX_INLINE void fence_acq_rel_gpu() { emulator::fence_acq_rel(true); }
 
 }  // namespace ptx
 }  // namespace hopper_gemm

@@ -6,13 +6,11 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// A thread that waits for another one's value lets it run.
-HG_PTX_INLINE uint32_t ld_relaxed_gpu(const uint32_t* address) {
-  emulator::give_way();
-  return *address;
-}
+HG_PTX_INLINE uint32_t ld_relaxed_gpu(const uint32_t* address) { return emulator::atomic_load(address); }
 
-HG_PTX_INLINE void red_add_relaxed_gpu(uint32_t* address, uint32_t value) { *address += value; }
+HG_PTX_INLINE void red_add_relaxed_gpu(uint32_t* address, uint32_t value) {
+  emulator::atomic_add(address, value);
+}
 
 }  // namespace ptx
 }  // namespace hopper_gemm

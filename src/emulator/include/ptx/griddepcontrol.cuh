@@ -6,10 +6,9 @@
 namespace hopper_gemm {
 namespace ptx {
 
-// An emulated launch ends before the next one begins, so there is nothing to wait for.
-HG_PTX_INLINE void griddepcontrol_wait() {}
+HG_PTX_INLINE void griddepcontrol_wait() { emulator::wait_for_launches(); }
 
-HG_PTX_INLINE void griddepcontrol_launch_dependents() {}
+HG_PTX_INLINE void griddepcontrol_launch_dependents() { emulator::let_dependents_begin(); }
 
 }  // namespace ptx
 }  // namespace hopper_gemm

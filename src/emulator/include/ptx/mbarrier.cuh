@@ -24,7 +24,7 @@ HG_PTX_INLINE void mbarrier_arrive_cluster(ClusterAddr bar, uint32_t count) {
 }
 
 HG_PTX_INLINE void mbarrier_arrive_relaxed_cluster(ClusterAddr bar) {
-  emulator::mbarrier_arrive(bar.value, 1, 0);
+  emulator::mbarrier_arrive(bar.value, 1, 0, false);
 }
 
 HG_PTX_INLINE uint64_t mbarrier_arrive_expect_tx(SmemAddr bar, uint32_t tx_bytes) {
@@ -65,7 +65,7 @@ HG_PTX_INLINE bool mbarrier_try_wait_parity_cluster(SmemAddr bar, uint32_t parit
 }
 
 HG_PTX_INLINE bool mbarrier_try_wait_parity_relaxed_cluster(SmemAddr bar, uint32_t parity) {
-  return emulator::mbarrier_wait_parity(bar.value, parity, emulator::FirstWait::Suspends);
+  return emulator::mbarrier_wait_parity(bar.value, parity, emulator::FirstWait::Suspends, false);
 }
 
 HG_PTX_INLINE uint32_t mbarrier_pending_count(uint64_t state) { return emulator::mbarrier_pending(state); }

@@ -1,0 +1,321 @@
+#include "emulator/global_order.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/machine.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+constexpr std::size_t kMostWrites = 8;  ///< that a granule remembers
+
+bool is_write(GlobalUse use) {
+  return use != GlobalUse::Load && use != GlobalUse::AtomicLoad && use != GlobalUse::TmaLoad;
+}
+
+bool is_relaxed(GlobalUse use) { return use == GlobalUse::Atomic || use == GlobalUse::AtomicLoad; }
+
+bool is_of_async_proxy(GlobalUse use) {
+  return use == GlobalUse::TmaLoad || use == GlobalUse::TmaStore || use == GlobalUse::TmaReduction;
+}
+
+/// Whether the two need no order.
+bool commute(GlobalUse a, GlobalUse b) {
+  if (!is_write(a) && !is_write(b)) return true;
+  return (is_relaxed(a) && is_relaxed(b)) || (a == GlobalUse::TmaReduction && b == GlobalUse::TmaReduction);
+}
+
+const char* name_of(GlobalUse use) {
+  switch (use) {
+    case GlobalUse::Load: return "a thread reads";
+    case GlobalUse::Store: return "a thread writes";
+    case GlobalUse::AtomicLoad: return "a relaxed load reads";
+    case GlobalUse::Atomic: return "a relaxed operation changes";
+    case GlobalUse::TmaLoad: return "a TMA load reads";
+    case GlobalUse::TmaStore: return "a TMA store writes";
+    case GlobalUse::TmaReduction: return "a TMA reduction changes";
+  }
+  return "";
+}
+
+}  // namespace
+
+GlobalOrder global_order;
+
+void GlobalOrder::begin_launch(bool overlaps) {
+  contested_stores_.clear();  // a report may have stopped the last launch ahead of the comparison
+  overlaps_ = overlaps && !chain_ended_;
+  if (!overlaps_) {
+    // Everything is known from here on, so nothing of it needs to be kept.
+    ++chain_;
+    clusters_.clear();
+    stores_.assign(1, {});
+    flags_.clear();
+    known_to_dependents_ = launch_;
+  }
+  chain_ended_ = false;
+  known_at_begin_ = overlaps_ ? known_to_dependents_ : launch_;
+  ++launch_;
+  must_wait_ = overlaps_ && lets_dependents_begin_;
+  known_to_dependents_ = 0;
+  lets_dependents_begin_ = false;
+  waits_ = false;
+}
+
+// PTX ISA "griddepcontrol": if the launch ahead lets dependents begin, they must wait for it. A launch behind that waits
+// for this one only would take both for complete.
+const char* GlobalOrder::end_launch() {
+  if (!lets_dependents_begin_) known_to_dependents_ = launch_;
+  if (!must_wait_ || waits_) return "";
+  return "no thread of the launch executes griddepcontrol.wait, though the launch ahead let it begin early";
+}
+
+std::uint32_t GlobalOrder::begin_cluster(unsigned first_cta, std::size_t threads_of_cta, std::size_t ctas) {
+  clusters_.push_back(
+      {launch_, first_cta, threads_of_cta, std::vector<std::uint64_t>(threads_of_cta * ctas)});
+  return static_cast<std::uint32_t>(clusters_.size() - 1);
+}
+
+void GlobalOrder::wait_for_launches() {
+  waits_ = true;
+  current->clock.know_launches(launch_ - 1);
+}
+
+// The launch behind begins when every CTA has said so or has ended. A CTA speaks by its first thread to come here, which
+// may be any of those that come.
+void GlobalOrder::let_dependents_begin() {
+  lets_dependents_begin_ = true;
+  std::uint32_t& known = current->cta->known_when_dependents_may_begin;
+  known = std::min(known, current->clock.launches());
+}
+
+void GlobalOrder::end_cta(const Cta& cta) {
+  if (cta.known_when_dependents_may_begin == UINT32_MAX) return;
+  known_to_dependents_ = std::max(known_to_dependents_, cta.known_when_dependents_may_begin);
+}
+
+GlobalOrder::Page& GlobalOrder::page_of(std::uintptr_t address) {
+  const std::uintptr_t number = address / kPageBytes;
+  if (last_page_ == nullptr || last_address_ != number) {
+    std::unique_ptr<Page>& page = pages_[number];
+    if (page == nullptr) page = std::make_unique<Page>();
+    last_address_ = number;
+    last_page_ = page.get();
+  }
+  if (last_page_->chain != chain_) {
+    *last_page_ = {};
+    last_page_->chain = chain_;
+  }
+  return *last_page_;
+}
+
+bool GlobalOrder::is_known(const Access& access) const {
+  const Event* event = &access.event;
+  if (clusters_[event->cluster].launch <= current->clock.launches()) return true;
+  if (access.store != 0) {
+    const StoreRecord& store = stores_[access.store];
+    if (!store.is_settled) return false;
+    event = &store.event;
+  }
+  return event->cluster == current->cta->cluster->number
+             ? current->clock.knows(event->component, event->clock)
+             : current->clock.knows_of(event->cluster, event->component, event->clock);
+}
+
+// The async proxy sees an ordinary store only after fence.proxy.async, by the thread that stored or by the one that
+// uses TMA. The end of a launch orders the proxies, too.
+bool GlobalOrder::is_fenced(const Access& store) const {
+  const ClusterRecord& cluster = clusters_[store.event.cluster];
+  if (cluster.launch <= current->clock.launches()) return true;
+  const ClusterRecord& own = clusters_[current->cta->cluster->number];
+  return cluster.proxy_fences[store.event.component] >= store.step ||
+         own.proxy_fences[current->component] >= store.step;
+}
+
+std::string GlobalOrder::describe(const Access& access) const {
+  const ClusterRecord& cluster = clusters_[access.event.cluster];
+  const std::size_t component = access.event.component;
+  std::string by = "a copy";
+  if (component < cluster.proxy_fences.size()) {
+    by = fmt::format("thread {} of CTA {}", component % cluster.threads_of_cta,
+                     cluster.first_cta + component / cluster.threads_of_cta);
+  }
+  const std::uint32_t launches_ago = launch_ - cluster.launch;
+  if (launches_ago > 0)
+    by += launches_ago == 1 ? " of the launch before" : fmt::format(" {} launches ago", launches_ago);
+  return fmt::format("{}\n  by {}\n  at {}", name_of(access.use), by, where(access.pc));
+}
+
+bool GlobalOrder::contests(const Access& earlier, GlobalUse use) const {
+  const auto is_store = [](GlobalUse other) {
+    return other == GlobalUse::Store || other == GlobalUse::TmaStore;
+  };
+  return is_store(earlier.use) && is_store(use) && !is_known(earlier);
+}
+
+void GlobalOrder::compare_contested_stores() {
+  const std::vector<ContestedStore> stores = std::exchange(contested_stores_, {});
+  for (const ContestedStore& store : stores) {
+    for (unsigned byte = 0; byte < kGranuleBytes; ++byte) {
+      if ((store.bytes >> byte & 1) == 0 || store.granule[byte] == store.before[byte]) continue;
+      current->pc = store.pc;
+      machine.fail(other_values(GlobalUse::Store, store.granule + byte, store.earlier));
+    }
+  }
+}
+
+std::string GlobalOrder::other_values(GlobalUse use, const void* address, const Access& earlier) const {
+  return fmt::format(
+      "{} other values to global memory at {}, and nothing orders that after an earlier access: {}",
+      name_of(use), address, describe(earlier));
+}
+
+void GlobalOrder::check(const Access& earlier, std::uintptr_t address, GlobalUse use) const {
+  if (!is_known(earlier)) {
+    machine.fail(fmt::format("{} global memory at {:#x}, and nothing orders that after an earlier access: {}",
+                             name_of(use), address, describe(earlier)));
+  }
+  if (earlier.use == GlobalUse::Store && is_of_async_proxy(use) && !is_fenced(earlier)) {
+    machine.fail(fmt::format(
+        "{} global memory at {:#x} without fence.proxy.async for global memory after an ordinary store: {}",
+        name_of(use), address, describe(earlier)));
+  }
+}
+
+template <typename Visit>
+void GlobalOrder::for_each_granule(const void* address, std::size_t bytes, Visit visit) {
+  auto next = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t end = next + bytes;
+  while (next < end) {
+    const std::uintptr_t granule_end = std::min(end, (next / kGranuleBytes + 1) * kGranuleBytes);
+    const auto first = static_cast<unsigned>(next % kGranuleBytes);
+    const auto count = static_cast<unsigned>(granule_end - next);
+    const auto mask = static_cast<std::uint16_t>(((1U << count) - 1) << first);
+    Page& page = page_of(next);
+    visit(&page, &page.granules[next % kPageBytes / kGranuleBytes], mask, next);
+    next = granule_end;
+  }
+}
+
+void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, std::uint32_t store) {
+  if (!device_heap.contains(address)) return;
+  const auto component = static_cast<std::uint32_t>(current->component);
+  Access access{{current->cta->cluster->number, component, current->clock[component]},
+                0,
+                use,
+                store,
+                machine.now(),
+                current->pc};
+  for_each_granule(address, bytes, [&](Page* page, Granule* granule, std::uint16_t mask, std::uintptr_t at) {
+    access.bytes = mask;
+    std::uint16_t contested = 0;
+    std::uint16_t landed = 0;
+    for (const Access& earlier : granule->writes) {
+      if ((earlier.bytes & mask) == 0 || commute(earlier.use, use)) continue;
+      if (!contests(earlier, use)) {
+        check(earlier, at, use);
+        continue;
+      }
+      const auto both = static_cast<std::uint16_t>(earlier.bytes & mask);
+      contested = static_cast<std::uint16_t>(contested | both);
+      if (earlier.use == GlobalUse::TmaStore && !stores_[earlier.store].has_landed) continue;
+      landed = static_cast<std::uint16_t>(landed | both);
+      if (use != GlobalUse::Store) continue;
+      ContestedStore contest{reinterpret_cast<const unsigned char*>(at / kGranuleBytes * kGranuleBytes),
+                             both,
+                             {},
+                             earlier,
+                             current->pc};
+      std::copy_n(contest.granule, kGranuleBytes, contest.before.begin());
+      contested_stores_.push_back(contest);
+    }
+    if (!is_write(use)) {
+      if (use != GlobalUse::TmaLoad) granule->read = access;
+      return;
+    }
+    if ((granule->read.bytes & mask) != 0 && !commute(granule->read.use, use)) check(granule->read, at, use);
+    granule->read.bytes = static_cast<std::uint16_t>(granule->read.bytes & ~mask);
+    page->is_written = true;
+    // Of writes that need no order, all stay: what comes behind must know of each.
+    for (Access& earlier : granule->writes) {
+      const bool is_again = earlier.use == use && earlier.store == store &&
+                            earlier.event.cluster == access.event.cluster &&
+                            earlier.event.component == component;
+      if (is_again || (!commute(earlier.use, use) && !contests(earlier, use))) {
+        earlier.bytes = static_cast<std::uint16_t>(earlier.bytes & ~mask);
+      }
+    }
+    granule->contested = static_cast<std::uint16_t>((granule->contested & ~mask) | contested);
+    if (use == GlobalUse::Store) landed = contested;
+    granule->landed = static_cast<std::uint16_t>((granule->landed & granule->contested) | landed);
+    std::erase_if(granule->writes, [](const Access& earlier) { return earlier.bytes == 0; });
+    if (granule->writes.size() == kMostWrites) granule->writes.erase(granule->writes.begin());
+    granule->writes.push_back(access);
+  });
+}
+
+void GlobalOrder::record_tma_load(const void* address, std::size_t bytes, const Event& event,
+                                  const void* pc) {
+  if (!device_heap.contains(address)) return;
+  for_each_granule(address, bytes, [&](Page*, Granule* granule, std::uint16_t mask, std::uintptr_t) {
+    granule->read = {event, mask, GlobalUse::TmaLoad, 0, machine.now(), pc};
+  });
+}
+
+void GlobalOrder::land(std::uint32_t store, const unsigned char* destination, const unsigned char* source,
+                       std::size_t bytes) {
+  if (!device_heap.contains(destination)) return;
+  for_each_granule(destination, bytes, [&](Page*, Granule* granule, std::uint16_t mask, std::uintptr_t at) {
+    const unsigned contested = granule->contested & mask;
+    if (contested == 0) return;
+    for (unsigned byte = 0; byte < kGranuleBytes; ++byte) {
+      const std::size_t offset =
+          at - reinterpret_cast<std::uintptr_t>(destination) + byte - at % kGranuleBytes;
+      if (((contested & granule->landed) >> byte & 1) == 0 || destination[offset] == source[offset]) continue;
+      const auto other = std::find_if(
+          granule->writes.begin(), granule->writes.end(),
+          [&](const Access& write) { return write.store != store && (write.bytes >> byte & 1) != 0; });
+      if (other == granule->writes.end()) continue;
+      machine.fail(other_values(GlobalUse::TmaStore, destination + offset, *other));
+    }
+    granule->landed = static_cast<std::uint16_t>(granule->landed | contested);
+  });
+}
+
+std::uint32_t GlobalOrder::new_store() {
+  stores_.emplace_back();
+  return static_cast<std::uint32_t>(stores_.size() - 1);
+}
+
+void GlobalOrder::settle(std::uint32_t store) {
+  const auto component = static_cast<std::uint32_t>(current->component);
+  stores_[store] = {true, true, {current->cta->cluster->number, component, current->clock[component]}};
+}
+
+void GlobalOrder::load_flag(const void* address) {
+  const auto flag = flags_.find(reinterpret_cast<std::uintptr_t>(address));
+  if (flag != flags_.end()) current->acquirable.join(flag->second);
+}
+
+void GlobalOrder::add_to_flag(const void* address) {
+  if (!current->has_fenced) return;
+  flags_[reinterpret_cast<std::uintptr_t>(address)].join(current->released);
+}
+
+void GlobalOrder::fence() {
+  const std::uint32_t cluster = current->cta->cluster->number;
+  current->clock.join_outside(current->acquirable, cluster);
+  current->acquirable = {};
+  current->released = current->clock.seen_from_outside(cluster);
+  current->has_fenced = true;
+  ++current->clock[current->component];
+}
+
+void GlobalOrder::fence_proxy() {
+  clusters_[current->cta->cluster->number].proxy_fences[current->component] = machine.now();
+}
+
+}  // namespace hopper_gemm::emulator

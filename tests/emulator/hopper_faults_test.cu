@@ -1,0 +1,525 @@
+// What kernels get wrong whose CTAs or launches share global memory, or that give wgmma its A in registers: each mistake
+// in a few lines, and what the emulator says of it.
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <ptx/address.cuh>
+#include <ptx/cluster.cuh>
+#include <ptx/fence.cuh>
+#include <ptx/global_memory.cuh>
+#include <ptx/griddepcontrol.cuh>
+#include <ptx/mbarrier.cuh>
+#include <ptx/tma.cuh>
+#include <ptx/wgmma.cuh>
+#include <set>
+#include <string>
+
+#include "device/smem_descriptor.hpp"
+#include "tests/emulator/kernel_faults.hpp"
+
+namespace hopper_gemm::emulator {
+namespace {
+
+using ptx::smem_addr;
+
+class HopperFaults : public KernelFaults {};
+
+/// Words that no flag shares 16 bytes with.
+__device__ float* data(float* out) { return out + 32; }
+
+// ---------------------------------------------------------------------------------- CTAs that wait for each other
+
+__device__ std::uint32_t* counters(float* out) { return reinterpret_cast<std::uint32_t*>(out); }
+
+__device__ void wait_for(const std::uint32_t* counter, std::uint32_t value) {
+  while (ptx::ld_relaxed_gpu(counter) < value) {
+  }
+}
+
+// A barrier of the grid.
+__global__ void all_ctas_meet(const float*, float* out) {
+  ptx::red_add_relaxed_gpu(counters(out), 1);
+  wait_for(counters(out), gridDim.x * blockDim.x);
+}
+__global__ void second_cta_waits_for_the_first(const float*, float* out) {
+  if (blockIdx.x == 0) ptx::red_add_relaxed_gpu(counters(out), 1);
+  if (blockIdx.x == 1) wait_for(counters(out), 1);
+}
+__global__ void each_waits_for_the_other(const float*, float* out) {
+  std::uint32_t* const own = counters(out) + blockIdx.x;
+  const std::uint32_t* const other = counters(out) + (1 - blockIdx.x);
+  wait_for(other, 1);
+  ptx::red_add_relaxed_gpu(own, 1);
+}
+__global__ void counts_who_is_there(const float*, float* out) {
+  ptx::red_add_relaxed_gpu(counters(out), 1);
+  for (int i = 0; i < 50; ++i) __syncwarp(1);
+  if (blockIdx.x == 0) counters(out)[1] = ptx::ld_relaxed_gpu(counters(out));
+}
+
+TEST_F(HopperFaults, CtasThatWaitForEachOther) {
+  expect_no_fault(all_ctas_meet, {32, 4, 4});
+  expect_no_fault(second_cta_waits_for_the_first, {1, 2, 2});
+  expect_fault(
+      all_ctas_meet, {32, 4, 3},
+      "deadlock: no thread can go on(.|\n)*thread 0 of CTA . .*polls global memory at .*, which holds 96"
+      "(.|\n)*1 clusters have not begun, because the GPU has room for 3 at a time");
+  expect_fault(each_waits_for_the_other, {1, 2, 2},
+               "thread 0 of CTA 0 .*polls global memory at .*, which holds 0\n.*hopper_faults_test(.|\n)*"
+               "thread 0 of CTA 1 .*polls global memory at .*, which holds 0");
+}
+
+TEST_F(HopperFaults, CtasRunInEveryOrder) {
+  std::set<std::uint32_t> counts;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    run(counts_who_is_there, {1, 3, 3}, seed);
+    ASSERT_STREQ(last_report(), "");
+    counts.insert(counters(out_)[1]);
+  }
+  EXPECT_EQ(counts, (std::set<std::uint32_t>{1, 2, 3}));
+}
+
+// ---------------------------------------------------------------------------------- relaxed arrivals and waits
+
+enum class Order { Relaxed, Fenced, Ordered };
+
+/// Thread 32 hands a word in shared memory to thread 0, or lets it overwrite that word.
+template <Order kArrival, Order kWait, bool kOverwrites>
+__global__ void hand_over_in_shared_memory(const float*, float* out) {
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  float& word = storage().words[0];
+  if (threadIdx.x == 0) ptx::mbarrier_init(bar, 1);
+  if (kOverwrites && threadIdx.x == 0) word = 1;
+  __syncthreads();
+  if (threadIdx.x == 32) {
+    if (kOverwrites) {
+      data(out)[0] = word;
+    } else {
+      word = 1;
+    }
+    if (kArrival == Order::Fenced) ptx::fence_acq_rel_cluster();
+    if (kArrival == Order::Ordered) {
+      ptx::mbarrier_arrive_cluster(ptx::mapa(bar, 0));
+    } else {
+      ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(bar, 0));
+    }
+  }
+  if (threadIdx.x != 0) return;
+  if (kWait == Order::Ordered) {
+    while (!ptx::mbarrier_try_wait_parity_cluster(bar, 0)) {
+    }
+  } else {
+    while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(bar, 0)) {
+    }
+  }
+  if (kWait == Order::Fenced) ptx::fence_acq_rel_cluster();
+  if (kOverwrites) {
+    word = 2;
+  } else {
+    data(out)[0] = word;
+  }
+}
+
+template <Order kArrival>
+__global__ void meet_at_the_cluster_barrier(const float*, float* out) {
+  if (threadIdx.x == 32) storage().words[0] = 1;
+  if (kArrival == Order::Ordered) {
+    ptx::barrier_cluster_arrive();
+  } else {
+    ptx::barrier_cluster_arrive_relaxed();
+  }
+  ptx::barrier_cluster_wait();
+  if (threadIdx.x == 0) data(out)[0] = storage().words[0];
+}
+
+TEST_F(HopperFaults, RelaxedArrivalsAndWaits) {
+  constexpr const char* kNoOrder =
+      "a thread reads shared memory at 0x400 that thread 32 of CTA 0 .* has written, and no barrier orders "
+      "the two";
+  constexpr auto kRelaxed = Order::Relaxed;
+  constexpr auto kFenced = Order::Fenced;
+  constexpr auto kOrdered = Order::Ordered;
+  expect_no_fault(hand_over_in_shared_memory<kOrdered, kOrdered, false>, 64);
+  expect_no_fault(hand_over_in_shared_memory<kFenced, kFenced, false>, 64);
+  expect_fault(hand_over_in_shared_memory<kRelaxed, kOrdered, false>, 64, kNoOrder);
+  expect_fault(hand_over_in_shared_memory<kOrdered, kRelaxed, false>, 64, kNoOrder);
+  // A read that is over needs no order.
+  expect_no_fault(hand_over_in_shared_memory<kRelaxed, kRelaxed, true>, 64);
+  expect_no_fault(meet_at_the_cluster_barrier<kOrdered>, 64);
+  expect_fault(meet_at_the_cluster_barrier<kRelaxed>, 64, kNoOrder, "that nobody has written");
+}
+
+// ---------------------------------------------------------------------------------- the order of global memory
+
+constexpr const char* kUnorderedRead =
+    "a thread reads global memory at .*, and nothing orders that after an earlier access: a thread writes\n"
+    "  by thread . of CTA .\n  at tests/emulator/hopper_faults_test.cu:(.|\n)*  by thread . of CTA .";
+
+template <bool kSameValues>
+__global__ void ctas_write_one_word(const float*, float* out) {
+  data(out)[0] = kSameValues ? 1 : static_cast<float>(blockIdx.x + 1);
+}
+__global__ void write_by_tma_and_by_a_thread(const float*, float* out) {
+  for (int i = 0; i < 4; ++i) storage().words[i] = 1;
+  ptx::fence_proxy_async_shared_cta();
+  if (blockIdx.x == 0) ptx::cp_async_bulk_s2g(data(out), smem_addr(storage().words), 16);
+  if (blockIdx.x == 1) data(out)[3] = 2;
+  ptx::cp_async_bulk_commit_group();
+  ptx::cp_async_bulk_wait_group<0>();
+}
+__global__ void ctas_write_neighbours(const float*, float* out) { data(out)[blockIdx.x] = 1; }
+__global__ void ctas_add_to_one_word(const float*, float* out) { ptx::red_add_relaxed_gpu(counters(out), 1); }
+__global__ void add_and_write(const float*, float* out) {
+  if (blockIdx.x == 0) ptx::red_add_relaxed_gpu(counters(out), 1);
+  if (blockIdx.x == 1) *counters(out) = 1;
+}
+
+enum class Fence { None, Cta, Gpu };
+
+template <Fence kFence>
+__device__ void fence() {
+  if (kFence == Fence::Cta) ptx::fence_acq_rel_cta();
+  if (kFence == Fence::Gpu) ptx::fence_acq_rel_gpu();
+}
+
+/// CTA 0 hands a word to CTA 1, which hands it on. Threads other than those that fence write and read it.
+template <Fence kRelease, Fence kAcquire, bool kSyncs = true>
+__global__ void hand_over(const float*, float* out) {
+  const bool is_other = threadIdx.x == 1;
+  if (blockIdx.x == 0) {
+    if (is_other) data(out)[0] = 1;
+    if (kSyncs) __syncthreads();
+    if (threadIdx.x != 0) return;
+    fence<kRelease>();
+    ptx::red_add_relaxed_gpu(counters(out), 1);
+    return;
+  }
+  if (threadIdx.x == 0) {
+    wait_for(counters(out) + (blockIdx.x - 1), 1);
+    fence<kAcquire>();
+    ptx::red_add_relaxed_gpu(counters(out) + blockIdx.x, 1);
+  }
+  if (kSyncs) __syncthreads();
+  if (is_other && blockIdx.x == 2) data(out)[1] = data(out)[0];
+}
+
+TEST_F(HopperFaults, OrderOfGlobalMemory) {
+  expect_no_fault(ctas_write_neighbours, {1, 4, 4});
+  expect_no_fault(ctas_add_to_one_word, {1, 4, 4});
+  expect_no_fault(ctas_write_one_word<true>, {1, 4, 4});
+  expect_fault(
+      ctas_write_one_word<false>, {1, 4, 4},
+      "a thread writes other values to global memory at .*, and nothing orders that after an earlier access: "
+      "a thread writes\n  by thread 0 of CTA .\n  at tests/emulator");
+  expect_fault(write_by_tma_and_by_a_thread, {1, 2, 2},
+               "a thread writes other values to global memory .*a TMA store writes",
+               "a TMA store writes other values to global memory .*a thread writes");
+  expect_fault(add_and_write, {1, 2, 2}, "an earlier access: a relaxed operation changes",
+               "a relaxed operation changes .* an earlier access: a thread writes");
+  expect_no_fault(hand_over<Fence::Gpu, Fence::Gpu>, {2, 3, 3});
+  expect_fault(hand_over<Fence::None, Fence::Gpu>, {2, 3, 3}, kUnorderedRead);
+  expect_fault(hand_over<Fence::Gpu, Fence::None>, {2, 3, 3}, kUnorderedRead);
+  expect_fault(hand_over<Fence::Cta, Fence::Gpu>, {2, 3, 3}, kUnorderedRead);
+  expect_fault(hand_over<Fence::Gpu, Fence::Cta>, {2, 3, 3}, kUnorderedRead);
+}
+
+// ---------------------------------------------------------------------------------- TMA and global memory
+
+enum class Wait { None, Read, All };
+
+/// CTA 0 stores 16 bytes by TMA, and CTA 1 reads them.
+template <Wait kWait>
+__global__ void hand_over_by_tma(const float*, float* out) {
+  if (blockIdx.x == 1) {
+    wait_for(counters(out), 1);
+    ptx::fence_acq_rel_gpu();
+    data(out)[4] = data(out)[0];
+    return;
+  }
+  for (int i = 0; i < 4; ++i) storage().words[i] = 1;
+  ptx::fence_proxy_async_shared_cta();
+  ptx::cp_async_bulk_s2g(data(out), smem_addr(storage().words), 16);
+  ptx::cp_async_bulk_commit_group();
+  if (kWait == Wait::Read) ptx::cp_async_bulk_wait_group_read<0>();
+  if (kWait == Wait::All) ptx::cp_async_bulk_wait_group<0>();
+  ptx::fence_acq_rel_gpu();
+  ptx::red_add_relaxed_gpu(counters(out), 1);
+  ptx::cp_async_bulk_wait_group<0>();
+}
+
+/// Each CTA stores its 16 bytes in the same place.
+template <bool kSameValues>
+__global__ void overlap_by_tma(const float*, float* out) {
+  for (int i = 0; i < 4; ++i) storage().words[i] = kSameValues ? 1 : static_cast<float>(blockIdx.x);
+  ptx::fence_proxy_async_shared_cta();
+  ptx::cp_async_bulk_s2g(data(out), smem_addr(storage().words), 16);
+  ptx::cp_async_bulk_commit_group();
+  ptx::cp_async_bulk_wait_group<0>();
+}
+
+/// A thread stores 16 bytes and loads them by TMA.
+template <bool kFences>
+__global__ void load_own_stores(const float*, float* out) {
+  for (int i = 0; i < 4; ++i) data(out)[i] = 1;
+  if (kFences) ptx::fence_proxy_async_global();
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  ptx::mbarrier_init(bar, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  ptx::mbarrier_arrive_expect_tx(bar, 16);
+  ptx::cp_async_bulk_g2s(smem_addr(storage().words), data(out), 16, bar);
+  while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
+  }
+}
+
+/// CTA 1 overwrites what CTA 0 loads by TMA.
+template <bool kWaits>
+__global__ void overwrite_what_tma_loads(const float*, float* out) {
+  if (blockIdx.x == 1) {
+    wait_for(counters(out), 1);
+    ptx::fence_acq_rel_gpu();
+    data(out)[0] = 2;
+    return;
+  }
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  ptx::mbarrier_init(bar, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  ptx::mbarrier_arrive_expect_tx(bar, 16);
+  ptx::cp_async_bulk_g2s(smem_addr(storage().words), data(out), 16, bar);
+  const auto wait = [bar] {
+    while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
+    }
+  };
+  if (kWaits) wait();
+  ptx::fence_acq_rel_gpu();
+  ptx::red_add_relaxed_gpu(counters(out), 1);
+  wait();
+}
+
+TEST_F(HopperFaults, TmaAndGlobalMemory) {
+  constexpr const char* kUnsettled =
+      "a thread reads global memory at .*, and nothing orders that after an earlier access: a TMA store "
+      "writes";
+  expect_no_fault(hand_over_by_tma<Wait::All>, {1, 2, 2});
+  expect_fault(hand_over_by_tma<Wait::Read>, {1, 2, 2}, kUnsettled);
+  expect_fault(hand_over_by_tma<Wait::None>, {1, 2, 2}, kUnsettled);
+  expect_no_fault(overlap_by_tma<true>, {1, 3, 3});
+  expect_fault(overlap_by_tma<false>, {1, 3, 3},
+               "a TMA store writes other values to global memory at .*, and nothing orders that after an "
+               "earlier access: "
+               "a TMA store writes\n  by thread 0 of CTA");
+  expect_no_fault(load_own_stores<true>, 1);
+  expect_fault(load_own_stores<false>, 1, "a TMA load reads global memory at .* without fence.proxy.async");
+  expect_no_fault(overwrite_what_tma_loads<true>, {1, 2, 2});
+  // A load that comes after the store reads the wrong bytes, and is reported in its own way.
+  expect_fault(overwrite_what_tma_loads<false>, {1, 2, 2},
+               "a thread writes global memory at .* an earlier access: a TMA load reads");
+}
+
+// ---------------------------------------------------------------------------------- launches that overlap
+
+template <bool kLetsDependentsBegin>
+__global__ void produce(const float* in, float* out) {
+  if (kLetsDependentsBegin) ptx::griddepcontrol_launch_dependents();
+  data(out)[0] = in[0];
+}
+template <bool kTooEarly>
+__global__ void consume(const float*, float* out) {
+  const float early = kTooEarly ? data(out)[0] : 0;
+  ptx::griddepcontrol_wait();
+  data(out)[1] = data(out)[0] + early;
+}
+__global__ void consume_without_a_wait(const float*, float* out) { data(out)[1] = data(out)[0]; }
+__global__ void wait_for_nothing(const float*, float*) {}
+__global__ void overwrite_the_input_too_early(const float* in, float*) {
+  *const_cast<float*>(in) = 3;
+  ptx::griddepcontrol_wait();
+}
+template <bool kTooEarly>
+__global__ void let_the_third_begin(const float*, float*) {
+  if (kTooEarly) ptx::griddepcontrol_launch_dependents();
+  ptx::griddepcontrol_wait();
+  if (!kTooEarly) ptx::griddepcontrol_launch_dependents();
+}
+__global__ void read_what_the_first_wrote(const float*, float* out) {
+  const float first = data(out)[0];
+  ptx::griddepcontrol_wait();
+  data(out)[1] = first;
+}
+
+class OverlappingLaunches : public HopperFaults {
+ protected:
+  /// Each but the first may begin before the one ahead has ended. Returns the last report.
+  std::string run_all(std::initializer_list<Kernel*> kernels, std::uint64_t seed = 1) {
+    configure({.seed = seed, .sms = 2});
+    cudaDeviceSynchronize();
+    for (Kernel* const kernel : kernels) {
+      cudaLaunchAttribute overlap{};
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+      cudaLaunchConfig_t config{};
+      config.gridDim = dim3(1);
+      config.blockDim = dim3(1);
+      config.attrs = &overlap;
+      config.numAttrs = kernel == *kernels.begin() ? 0 : 1;
+      const float* const in = in_;
+      float* const out = out_;
+      if (cudaLaunchKernelEx(&config, kernel, in, out) != cudaSuccess) break;
+    }
+    return last_report();
+  }
+};
+
+TEST_F(OverlappingLaunches, WaitForTheLaunchAhead) {
+  EXPECT_EQ(run_all({produce<true>, consume<false>}), "");
+  EXPECT_EQ(run_all({produce<true>, consume<false>, consume<false>}), "");
+  EXPECT_THAT(run_all({produce<true>, consume<true>}),
+              testing::ContainsRegex("a thread reads global memory at .* an earlier access: a thread writes\n"
+                                     "  by thread 0 of CTA 0 of the launch before\n  at tests/emulator"));
+  EXPECT_THAT(run_all({produce<true>, overwrite_the_input_too_early}),
+              testing::ContainsRegex("a thread writes global memory at .* an earlier access: a thread reads\n"
+                                     "  by thread 0 of CTA 0 of the launch before"));
+}
+
+TEST_F(OverlappingLaunches, AKernelThatLetsNoneBeginNeedsNoWait) {
+  EXPECT_EQ(run_all({produce<false>, consume_without_a_wait}), "");
+  EXPECT_EQ(run_all({produce<false>, consume<true>}), "");
+  EXPECT_THAT(run_all({produce<true>, wait_for_nothing}),
+              testing::HasSubstr("no thread of the launch executes griddepcontrol.wait"));
+}
+
+TEST_F(OverlappingLaunches, ATriggerAheadOfTheWaitLetsTheThirdOverlapTheFirst) {
+  EXPECT_EQ(run_all({produce<true>, let_the_third_begin<false>, read_what_the_first_wrote}), "");
+  EXPECT_THAT(run_all({produce<true>, let_the_third_begin<true>, read_what_the_first_wrote}),
+              testing::ContainsRegex("a thread reads global memory at .* an earlier access: a thread writes\n"
+                                     "  by thread 0 of CTA 0 2 launches ago"));
+}
+
+// ---------------------------------------------------------------------------------- the timeline
+
+__global__ void wait_for_a_phase(const float*, float*) {
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  ptx::mbarrier_init(bar, 1);
+  ptx::mbarrier_arrive(bar);
+  while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
+  }
+}
+
+TEST_F(HopperFaults, TimelineHasAllCtasAndLaunches) {
+  configure({.seed = 1, .sms = 2, .traces = true});
+  for (int launch = 0; launch < 2; ++launch) {
+    ASSERT_TRUE(launch_kernel(wait_for_a_phase, dim3(2), 1, sizeof(Storage), nullptr, in_, out_).ok());
+  }
+  const std::string json = trace_json();
+  for (const char* const process : {"\"CTA 0\"", "\"CTA 1\"", "\"launch 2, CTA 0\"", "\"launch 2, CTA 1\""}) {
+    EXPECT_THAT(json, testing::HasSubstr(process));
+  }
+  configure({});
+  EXPECT_THAT(trace_json(), testing::Not(testing::HasSubstr("CTA")));
+}
+
+// ---------------------------------------------------------------------------------- spins without an end
+
+__global__ void tests_a_phase_that_never_ends(const float*, float*) {
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  ptx::mbarrier_init(bar, 1);
+  while (!ptx::mbarrier_test_wait_parity(bar, 0)) {
+  }
+}
+__global__ void spins_on_shared_memory(const float*, float*) {
+  volatile float* const flag = storage().words;
+  *flag = 0;
+  while (*flag == 0) {
+  }
+}
+
+TEST_F(HopperFaults, SpinsWithoutAnEnd) {
+  expect_fault(
+      tests_a_phase_that_never_ends, 1,
+      "deadlock: no thread can go on(.|\n)*polls an mbarrier's phase of parity 0: .* 1 of 1 arrivals");
+  expect_fault(spins_on_shared_memory, 1, "the launch takes more than the 300000 steps");
+}
+
+// ---------------------------------------------------------------------------------- wgmma with A in registers
+
+constexpr int kN = 8;
+constexpr int kOperandBytes = kN * 16 * 2;
+
+/// B[8, 16], all zeros, as core matrices of 8 rows of 16 bytes.
+__device__ std::uint64_t zero_operand() {
+  storage().words[threadIdx.x] = 0;
+  ptx::fence_proxy_async_shared_cta();
+  __syncthreads();
+  static_assert(kOperandBytes <= sizeof(Storage::words));
+  return make_smem_desc(smem_addr(storage().words).value, kOperandBytes / 2, kOperandBytes, Swizzle::None);
+}
+
+__device__ void multiply(float (&accum)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t desc_b) {
+  ptx::wgmma_fence();
+  ptx::wgmma_mma_async<kN, __nv_bfloat16>(accum, a, desc_b, 1);
+  ptx::wgmma_commit_group();
+}
+
+__global__ void fragments_take_turns(const float*, float*) {
+  const std::uint64_t desc_b = zero_operand();
+  float accum[kN / 2] = {};
+  std::uint32_t a[2][4] = {};
+  for (int i = 0; i < 4; ++i) {
+    for (std::uint32_t& both : a[i % 2]) both = static_cast<std::uint32_t>(i);
+    multiply(accum, a[i % 2], desc_b);
+    ptx::wgmma_wait_group<0>();
+  }
+}
+// DeepGEMM's issue 449 has this one: the next fragment comes while wgmma may still read the last one.
+__global__ void next_fragment_too_early(const float*, float*) {
+  const std::uint64_t desc_b = zero_operand();
+  float accum[kN / 2] = {};
+  std::uint32_t a[4] = {};
+  multiply(accum, a, desc_b);
+  for (std::uint32_t& both : a) both = 1;
+  ptx::wgmma_wait_group<0>();
+  multiply(accum, a, desc_b);
+  ptx::wgmma_wait_group<0>();
+}
+__global__ void wait_for_the_wrong_group(const float*, float*) {
+  const std::uint64_t desc_b = zero_operand();
+  float accum[kN / 2] = {};
+  std::uint32_t a[2][4] = {};
+  for (int i = 0; i < 4; ++i) {
+    for (std::uint32_t& both : a[i % 2]) both = static_cast<std::uint32_t>(i);
+    multiply(accum, a[i % 2], desc_b);
+    if (i % 2 == 1) ptx::wgmma_wait_group<1>();
+  }
+  ptx::wgmma_wait_group<0>();
+}
+__global__ void no_wait_for_a(const float*, float*) {
+  const std::uint64_t desc_b = zero_operand();
+  float accum[kN / 2] = {};
+  const std::uint32_t a[4] = {};
+  multiply(accum, a, desc_b);
+}
+__global__ void fence_operand_too_early(const float*, float*) {
+  const std::uint64_t desc_b = zero_operand();
+  float accum[kN / 2] = {};
+  std::uint32_t a[4] = {};
+  multiply(accum, a, desc_b);
+  ptx::wgmma_fence_operand(a);
+  ptx::wgmma_wait_group<0>();
+}
+
+TEST_F(HopperFaults, WgmmaWithAInRegisters) {
+  constexpr const char* kOverwritten =
+      "a fragment of A is overwritten while a wgmma may still read its registers\n  by thread";
+  expect_no_fault(fragments_take_turns, 128);
+  expect_fault(next_fragment_too_early, 128, kOverwritten);
+  expect_fault(wait_for_the_wrong_group, 128, kOverwritten);
+  expect_fault(no_wait_for_a, 128,
+               "the thread ends while wgmmas that it has not waited for use its registers");
+  expect_fault(fence_operand_too_early, 128, "wgmma_fence_operand of a fragment of A");
+}
+
+}  // namespace
+}  // namespace hopper_gemm::emulator
