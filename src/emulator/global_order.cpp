@@ -224,11 +224,10 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
       if (earlier.use == GlobalUse::TmaStore && !stores_[earlier.store].has_landed) continue;
       landed = static_cast<std::uint16_t>(landed | both);
       if (use != GlobalUse::Store) continue;
-      ContestedStore contest{reinterpret_cast<const unsigned char*>(at / kGranuleBytes * kGranuleBytes),
-                             both,
-                             {},
-                             earlier,
-                             current->pc};
+      const auto* const first = static_cast<const unsigned char*>(address);
+      const auto begin = static_cast<std::ptrdiff_t>(at / kGranuleBytes * kGranuleBytes -
+                                                     reinterpret_cast<std::uintptr_t>(address));
+      ContestedStore contest{first + begin, both, {}, earlier, current->pc};
       std::copy_n(contest.granule, kGranuleBytes, contest.before.begin());
       contested_stores_.push_back(contest);
     }

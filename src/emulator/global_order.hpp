@@ -147,7 +147,6 @@ class GlobalOrder {
   bool waits_ = false;
   bool chain_ended_ = true;
   std::uint32_t chain_ = 0;
-  std::uint32_t first_cluster_ = 1;  ///< of the chain
   std::vector<ClusterRecord> clusters_;
   std::vector<StoreRecord> stores_;
   std::unordered_map<std::uintptr_t, VectorClock> flags_;  ///< what those learn that acquire them
