@@ -82,7 +82,7 @@ bool mbarrier_wait_phase(std::uint32_t address, std::uint64_t state, FirstWait k
 std::uint32_t mbarrier_pending(std::uint64_t state);
 
 // Fences.
-/// Of which state spaces.
+/// For accesses to shared memory, to global memory, or to both.
 void fence_proxy_async(bool shared, bool global);
 void fence_mbarrier_init();
 

@@ -238,7 +238,7 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
     if ((granule->read.bytes & mask) != 0 && !commute(granule->read.use, use)) check(granule->read, at, use);
     granule->read.bytes = static_cast<std::uint16_t>(granule->read.bytes & ~mask);
     page->is_written = true;
-    // Of writes that need no order, all stay: what comes behind must know of each.
+    // All writes that need no order stay, because what comes behind must know of each.
     for (Access& earlier : granule->writes) {
       const bool is_again = earlier.use == use && earlier.store == store &&
                             earlier.event.cluster == access.event.cluster &&

@@ -188,6 +188,13 @@ struct BusyRegisters {
   std::uint64_t last_group;
 };
 
+/// Whether the two ranges of bytes have one in common.
+inline bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
+  const auto* const first = static_cast<const unsigned char*>(a);
+  const auto* const second = static_cast<const unsigned char*>(b);
+  return first + a_bytes > second && first < second + b_bytes;
+}
+
 inline constexpr std::size_t kFragmentBytes = 4 * sizeof(std::uint32_t);  ///< of A, in a thread's registers
 
 /// Registers with a fragment of A that wgmmas for which the thread has not waited may still read.

@@ -59,22 +59,16 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
     if (kind == Access::Write) note_shared_write(pointer, bytes);
     return;
   }
-  if (!current->busy.empty()) {
-    const auto* const begin = static_cast<const unsigned char*>(pointer);
-    for (const BusyRegisters& busy : current->busy) {
-      const auto* const registers = reinterpret_cast<const unsigned char*>(busy.registers);
-      if (begin + bytes <= registers || begin >= registers + busy.bytes) continue;
-      current->pc = pc;
-      machine.fail(kind == Access::Read
-                       ? "an accumulator is read before wgmma.wait_group says that it is finished"
-                       : "an accumulator is written while a wgmma still works on it");
-    }
+  for (const BusyRegisters& busy : current->busy) {
+    if (!overlap(pointer, bytes, busy.registers, busy.bytes)) continue;
+    current->pc = pc;
+    machine.fail(kind == Access::Read
+                     ? "an accumulator is read before wgmma.wait_group says that it is finished"
+                     : "an accumulator is written while a wgmma still works on it");
   }
   if (kind == Access::Write) {
     for (const BusyOperand& busy : current->busy_operands) {
-      const auto* const begin = static_cast<const unsigned char*>(pointer);
-      const auto* const registers = reinterpret_cast<const unsigned char*>(busy.registers);
-      if (begin + bytes <= registers || begin >= registers + kFragmentBytes) continue;
+      if (!overlap(pointer, bytes, busy.registers, kFragmentBytes)) continue;
       current->pc = pc;
       machine.fail("a fragment of A is overwritten while a wgmma may still read its registers");
     }

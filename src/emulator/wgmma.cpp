@@ -385,18 +385,13 @@ void wgmma_wait(int pending_groups) {
 
 void touch_registers(const void* registers, std::size_t bytes) {
   HG_ENTER();
-  const auto* const begin = static_cast<const unsigned char*>(registers);
   for (const BusyRegisters& busy : current->busy) {
-    const auto* const other = reinterpret_cast<const unsigned char*>(busy.registers);
-    if (begin + bytes > other && begin < other + busy.bytes) {
-      machine.fail("wgmma_fence_operand of an accumulator that a wgmma still works on");
-    }
+    if (!overlap(registers, bytes, busy.registers, busy.bytes)) continue;
+    machine.fail("wgmma_fence_operand of an accumulator that a wgmma still works on");
   }
   for (const BusyOperand& busy : current->busy_operands) {
-    const auto* const other = reinterpret_cast<const unsigned char*>(busy.registers);
-    if (begin + bytes > other && begin < other + kFragmentBytes) {
-      machine.fail("wgmma_fence_operand of a fragment of A that a wgmma may still read");
-    }
+    if (!overlap(registers, bytes, busy.registers, kFragmentBytes)) continue;
+    machine.fail("wgmma_fence_operand of a fragment of A that a wgmma may still read");
   }
 }
 
