@@ -47,19 +47,18 @@ GlobalOrder global_order;
 
 void GlobalOrder::begin_launch(bool overlaps) {
   contested_stores_.clear();  // a report may have stopped the last launch ahead of the comparison
-  overlaps_ = overlaps && !chain_ended_;
-  if (!overlaps_) {
+  overlaps = overlaps && !chain_ended_;
+  if (!overlaps) {
     // Everything is known from here on, so nothing of it needs to be kept.
     ++chain_;
     clusters_.clear();
     stores_.assign(1, {});
     flags_.clear();
-    known_to_dependents_ = launch_;
   }
   chain_ended_ = false;
-  known_at_begin_ = overlaps_ ? known_to_dependents_ : launch_;
+  known_at_begin_ = overlaps ? known_to_dependents_ : launch_;
   ++launch_;
-  must_wait_ = overlaps_ && lets_dependents_begin_;
+  must_wait_ = overlaps && lets_dependents_begin_;
   known_to_dependents_ = 0;
   lets_dependents_begin_ = false;
   waits_ = false;
@@ -194,8 +193,7 @@ void GlobalOrder::for_each_granule(const void* address, std::size_t bytes, Visit
     const auto first = static_cast<unsigned>(next % kGranuleBytes);
     const auto count = static_cast<unsigned>(granule_end - next);
     const auto mask = static_cast<std::uint16_t>(((1U << count) - 1) << first);
-    Page& page = page_of(next);
-    visit(&page, &page.granules[next % kPageBytes / kGranuleBytes], mask, next);
+    visit(&page_of(next).granules[next % kPageBytes / kGranuleBytes], mask, next);
     next = granule_end;
   }
 }
@@ -209,7 +207,7 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
                 store,
                 machine.now(),
                 current->pc};
-  for_each_granule(address, bytes, [&](Page* page, Granule* granule, std::uint16_t mask, std::uintptr_t at) {
+  for_each_granule(address, bytes, [&](Granule* granule, std::uint16_t mask, std::uintptr_t at) {
     access.bytes = mask;
     std::uint16_t contested = 0;
     std::uint16_t landed = 0;
@@ -237,7 +235,6 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
     }
     if ((granule->read.bytes & mask) != 0 && !commute(granule->read.use, use)) check(granule->read, at, use);
     granule->read.bytes = static_cast<std::uint16_t>(granule->read.bytes & ~mask);
-    page->is_written = true;
     // All writes that need no order stay, because what comes behind must know of each.
     for (Access& earlier : granule->writes) {
       const bool is_again = earlier.use == use && earlier.store == store &&
@@ -259,7 +256,7 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
 void GlobalOrder::record_tma_load(const void* address, std::size_t bytes, const Event& event,
                                   const void* pc) {
   if (!device_heap.contains(address)) return;
-  for_each_granule(address, bytes, [&](Page*, Granule* granule, std::uint16_t mask, std::uintptr_t) {
+  for_each_granule(address, bytes, [&](Granule* granule, std::uint16_t mask, std::uintptr_t) {
     granule->read = {event, mask, GlobalUse::TmaLoad, 0, machine.now(), pc};
   });
 }
@@ -267,7 +264,7 @@ void GlobalOrder::record_tma_load(const void* address, std::size_t bytes, const 
 void GlobalOrder::land(std::uint32_t store, const unsigned char* destination, const unsigned char* source,
                        std::size_t bytes) {
   if (!device_heap.contains(destination)) return;
-  for_each_granule(destination, bytes, [&](Page*, Granule* granule, std::uint16_t mask, std::uintptr_t at) {
+  for_each_granule(destination, bytes, [&](Granule* granule, std::uint16_t mask, std::uintptr_t at) {
     const unsigned contested = granule->contested & mask;
     if (contested == 0) return;
     for (unsigned byte = 0; byte < kGranuleBytes; ++byte) {

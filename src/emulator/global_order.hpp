@@ -104,7 +104,6 @@ class GlobalOrder {
   static constexpr std::size_t kGranuleBytes = 16;
   struct Page {
     std::uint32_t chain = 0;  ///< what it holds is of this chain of launches
-    bool is_written = false;
     std::array<Granule, kPageBytes / kGranuleBytes> granules;
   };
   struct ClusterRecord {
@@ -141,7 +140,6 @@ class GlobalOrder {
   std::uint32_t launch_ = 0;
   std::uint32_t known_at_begin_ = 0;
   std::uint32_t known_to_dependents_ = 0;  ///< what those know that begin before this launch has ended
-  bool overlaps_ = false;
   bool lets_dependents_begin_ = false;
   bool must_wait_ = false;
   bool waits_ = false;

@@ -581,15 +581,9 @@ void complete_cluster_barrier(Cluster* cluster) {
 
 void publish(BarrierClock* clock, bool releases) {
   machine.note_progress();
-  if (!releases) {
-    clock->arriving_over.join(current->clock);
-    clock->arriving.join(current->fenced);
-    if (!current->over.empty()) clock->arriving_over.join(current->over);
-    ++current->clock[current->component];
-    return;
-  }
+  clock->arriving.join(releases ? current->clock : current->fenced);
+  if (!releases) clock->arriving_over.join(current->clock);
   if (!current->over.empty()) clock->arriving_over.join(current->over);
-  clock->arriving.join(current->clock);
   ++current->clock[current->component];
 }
 

@@ -536,15 +536,10 @@ void bulk_wait_group(int pending_groups, bool only_read) {
     if (only_read) continue;
     for (const auto& store : stores) global_order.settle(store->number);
   }
-  const auto over = [](const BulkGroup& group) {
-    return group.released &&
-           std::all_of(group.stores.begin(), group.stores.end(),
-                       [](const std::shared_ptr<BulkStore>& store) { return store->written; });
-  };
-  while (!current->groups.empty() && current->groups.size() > static_cast<std::size_t>(pending_groups) &&
-         over(current->groups.front())) {
-    current->groups.pop_front();
-  }
+  // A wait for reads keeps groups, because a later wait for their writes must find them.
+  if (!only_read)
+    current->groups.erase(current->groups.begin(),
+                          current->groups.begin() + static_cast<std::ptrdiff_t>(covered));
 }
 
 void* tensor_map_function(const char* name) {

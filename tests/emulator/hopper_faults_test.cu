@@ -229,7 +229,7 @@ TEST_F(HopperFaults, OrderOfGlobalMemory) {
 
 // ---------------------------------------------------------------------------------- TMA and global memory
 
-enum class Wait { None, Read, All };
+enum class Wait { None, Read, All, ReadThenAll };
 
 /// CTA 0 stores 16 bytes by TMA, and CTA 1 reads them.
 template <Wait kWait>
@@ -244,8 +244,8 @@ __global__ void hand_over_by_tma(const float*, float* out) {
   ptx::fence_proxy_async_shared_cta();
   ptx::cp_async_bulk_s2g(data(out), smem_addr(storage().words), 16);
   ptx::cp_async_bulk_commit_group();
-  if (kWait == Wait::Read) ptx::cp_async_bulk_wait_group_read<0>();
-  if (kWait == Wait::All) ptx::cp_async_bulk_wait_group<0>();
+  if (kWait == Wait::Read || kWait == Wait::ReadThenAll) ptx::cp_async_bulk_wait_group_read<0>();
+  if (kWait == Wait::All || kWait == Wait::ReadThenAll) ptx::cp_async_bulk_wait_group<0>();
   ptx::fence_acq_rel_gpu();
   ptx::red_add_relaxed_gpu(counters(out), 1);
   ptx::cp_async_bulk_wait_group<0>();
@@ -304,6 +304,7 @@ TEST_F(HopperFaults, TmaAndGlobalMemory) {
       "a thread reads global memory at .*, and nothing orders that after an earlier access: a TMA store "
       "writes";
   expect_no_fault(hand_over_by_tma<Wait::All>, {1, 2, 2});
+  expect_no_fault(hand_over_by_tma<Wait::ReadThenAll>, {1, 2, 2});
   expect_fault(hand_over_by_tma<Wait::Read>, {1, 2, 2}, kUnsettled);
   expect_fault(hand_over_by_tma<Wait::None>, {1, 2, 2}, kUnsettled);
   expect_no_fault(overlap_by_tma<true>, {1, 3, 3});
