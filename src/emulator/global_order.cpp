@@ -111,6 +111,13 @@ GlobalOrder::Page& GlobalOrder::page_of(std::uintptr_t address) {
   return *last_page_;
 }
 
+bool GlobalOrder::is_written(std::uintptr_t address, std::size_t bytes) {
+  for (std::uintptr_t page = address / kPageBytes; page <= (address + bytes - 1) / kPageBytes; ++page) {
+    if (page_of(page * kPageBytes).is_written) return true;
+  }
+  return false;
+}
+
 bool GlobalOrder::is_known(const Access& access) const {
   const Event* event = &access.event;
   if (clusters_[event->cluster].launch <= current->clock.launches()) return true;
@@ -200,6 +207,8 @@ void GlobalOrder::for_each_granule(const void* address, std::size_t bytes, Visit
 
 void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, std::uint32_t store) {
   if (!device_heap.contains(address)) return;
+  // Most loads of TMA read operands, which no kernel writes.
+  if (use == GlobalUse::TmaLoad && !is_written(reinterpret_cast<std::uintptr_t>(address), bytes)) return;
   const auto component = static_cast<std::uint32_t>(current->component);
   Access access{{current->cta->cluster->number, component, current->clock[component]},
                 0,
@@ -250,6 +259,7 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
     std::erase_if(granule->writes, [](const Access& earlier) { return earlier.bytes == 0; });
     if (granule->writes.size() == kMostWrites) granule->writes.erase(granule->writes.begin());
     granule->writes.push_back(access);
+    page_of(at).is_written = true;
   });
 }
 

@@ -104,6 +104,7 @@ class GlobalOrder {
   static constexpr std::size_t kGranuleBytes = 16;
   struct Page {
     std::uint32_t chain = 0;  ///< what it holds is of this chain of launches
+    bool is_written = false;
     std::array<Granule, kPageBytes / kGranuleBytes> granules;
   };
   struct ClusterRecord {
@@ -129,6 +130,7 @@ class GlobalOrder {
   };
   void compare_contested_stores();
   Page& page_of(std::uintptr_t address);
+  bool is_written(std::uintptr_t address, std::size_t bytes);
   bool is_known(const Access& access) const;
   bool is_fenced(const Access& store) const;
   /// Whether the two may be unordered if they write the same values.
