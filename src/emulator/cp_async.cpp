@@ -31,10 +31,7 @@ void settle(AsyncCopy* copy, WriteKind kind, std::size_t component, std::uint32_
     granule.filling = static_cast<std::uint8_t>(granule.filling & ~words);
     granule.copy = 0;
     granule.defined = true;
-    const WordWrite write = {copy->issuer, step, copy->component, clock, kind};
-    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.generic_uses().writes[i] = write;
-    }
+    granule.generic_uses().write({copy->issuer, step, copy->component, clock, kind, words});
   });
 }
 
@@ -131,9 +128,7 @@ std::shared_ptr<AsyncCopy> begin(const SharedPlace& place, std::uint32_t bytes, 
     forget_uses(copy->cta, index, words);
     Granule& granule = copy->cta->granules[index];
     granule.filling = static_cast<std::uint8_t>(granule.filling | words);
-    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) != 0) granule.generic_uses().writes[i] = {.writer = current, .kind = kind};
-    }
+    granule.generic_uses().write({.writer = current, .kind = kind, .words = words});
   });
   return copy;
 }
@@ -165,10 +160,12 @@ void release(AsyncCopy* copy) {
 }
 
 void release_groups(std::size_t pending_groups) {
-  while (current->copy_groups.size() > pending_groups) {
-    for (const auto& copy : current->copy_groups.front()) release(copy.get());
-    current->copy_groups.pop_front();
+  auto& groups = current->copy_groups;
+  const std::size_t waited_for = groups.size() - std::min(groups.size(), pending_groups);
+  for (std::size_t i = 0; i < waited_for; ++i) {
+    for (const auto& copy : groups[i]) release(copy.get());
   }
+  groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(waited_for));
 }
 
 template <typename Visit>

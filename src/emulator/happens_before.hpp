@@ -18,7 +18,11 @@ namespace hopper_gemm::emulator {
 class VectorClock {
  public:
   VectorClock() = default;
-  explicit VectorClock(std::size_t components) : times_(components) {}
+  explicit VectorClock(std::size_t components) {
+    constexpr std::size_t kUsualMbarriers = 64;  // each adds a component
+    times_.reserve(components + kUsualMbarriers);
+    times_.resize(components);
+  }
 
   std::uint32_t& operator[](std::size_t component) {
     if (times_.size() <= component) times_.resize(component + 1);
@@ -66,10 +70,7 @@ class VectorClock {
   static bool is_within(const Times& times, std::size_t component, std::uint32_t time) {
     return component < times.size() ? times[component] >= time : time == 0;
   }
-  static void join_times(Times* times, const Times& other) {
-    if (times->size() < other.size()) times->resize(other.size());
-    for (std::size_t i = 0; i < other.size(); ++i) (*times)[i] = std::max((*times)[i], other[i]);
-  }
+  static void join_times(Times* times, const Times& other);
   void join_others(const VectorClock& other) {
     launches_ = std::max(launches_, other.launches_);
     for (const auto& [cluster, times] : other.others_) join_times(&others_[cluster], times);

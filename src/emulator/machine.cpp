@@ -20,7 +20,6 @@ using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
 constexpr std::size_t kPageBytes = 4096;
-constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr std::size_t kSharedBlockBytes = 256 * 1024;
 constexpr int kRegisterFile = 64 * 1024;
 constexpr unsigned char kUndefinedByte = 0xFF;  // a float or a bf16 of such bytes is NaN
@@ -146,8 +145,20 @@ unsigned char* Machine::take(std::vector<unsigned char*>* free_blocks, std::size
   return block;
 }
 
+GenericUses* Machine::take_uses() {
+  if (free_uses_.empty()) return &uses_.emplace_back();
+  GenericUses* const uses = free_uses_.back();
+  free_uses_.pop_back();
+  return uses;
+}
+
 void Machine::give_back_memory(const Cluster& cluster) {
   for (const auto& cta : cluster.ctas) {
+    for (const Granule& granule : cta->granules) {
+      if (granule.generic == nullptr) continue;
+      granule.generic->forget(kAllWords);
+      free_uses_.push_back(granule.generic);
+    }
     free_shared_blocks_.push_back(cta->shared);
     for (const Thread& thread : cta->threads) free_stacks_.push_back(thread.stack);
   }
@@ -606,14 +617,11 @@ void fence_cluster() {
 
 namespace {
 
-template <typename Visit>
-void for_each_word(std::uint32_t words, Visit visit) {
-  for (std::uint32_t word = 0; word < kWordsPerGranule; ++word) {
-    if ((words >> word & 1) != 0) visit(word);
-  }
-}
-
 std::uint32_t address_of(std::uint32_t granule) { return kSharedWindow + granule * kGranuleBytes; }
+/// Of the first of these words.
+std::uint32_t address_of(std::uint32_t granule, std::uint32_t words) {
+  return address_of(granule) + static_cast<std::uint32_t>(std::countr_zero(words)) * kWordBytes;
+}
 
 bool is_told_by_mbarrier(WriteKind kind) {
   return kind == WriteKind::CpAsyncToBarrier || kind == WriteKind::StAsync;
@@ -626,13 +634,42 @@ const char* name_of_async(WriteKind kind) {
 // The async proxy sees an ordinary store only after fence.proxy.async.
 void check_proxy_fences(const Granule& granule, std::uint32_t index, const char* access) {
   if (granule.generic == nullptr) return;
-  for (const WordWrite& word : granule.generic->writes) {
+  for (const GenericWrite& write : granule.generic->writes()) {
     // If an mbarrier tells that the copy is done, its issuer knows no more than others: a thread that waited must
     // fence.
-    const Thread* const fences = is_told_by_mbarrier(word.kind) ? current : word.writer;
-    if (word.writer == nullptr || word.step <= fences->proxy_fence_at) continue;
+    const Thread* const fences = is_told_by_mbarrier(write.kind) ? current : write.writer;
+    if (write.step <= fences->proxy_fence_at) continue;
     machine.fail(fmt::format("{} shared memory at {:#x} that {} wrote without fence.proxy.async after it",
-                             access, address_of(index), who(*word.writer)));
+                             access, address_of(index), who(*write.writer)));
+  }
+}
+
+}  // namespace
+
+namespace {
+
+void check_write_is_known(const GenericWrite& write, std::uint32_t address, const char* access,
+                          NextAccess next) {
+  if (current->clock.knows(write.component, write.clock)) return;
+  if (next == NextAccess::AsyncWrite && write.step <= write.writer->proxy_fence_at &&
+      knows_over(*current, write.component, write.clock)) {
+    return;
+  }
+  switch (write.kind) {
+    case WriteKind::Store:
+      machine.fail(fmt::format("{} shared memory at {:#x} that {} has written, and no barrier orders the two",
+                               access, address, who(*write.writer)));
+    case WriteKind::CpAsync:
+      machine.fail(
+          fmt::format("{} shared memory at {:#x} that a cp.async of {} has filled, and no barrier after its "
+                      "wait orders the two",
+                      access, address, who(*write.writer)));
+    case WriteKind::CpAsyncToBarrier:
+    case WriteKind::StAsync:
+      machine.fail(
+          fmt::format("{} shared memory at {:#x} that {} of {} has filled, and the thread has not waited "
+                      "for its mbarrier",
+                      access, address, name_of_async(write.kind), who(*write.writer)));
   }
 }
 
@@ -641,32 +678,12 @@ void check_proxy_fences(const Granule& granule, std::uint32_t index, const char*
 void check_writes_are_known(Cta* cta, std::uint32_t index, std::uint32_t words, const char* access,
                             NextAccess next) {
   const Granule& granule = cta->granules[index];
-  for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
-    const WordWrite& word = granule.generic->writes[i];
-    if (word.writer == nullptr || current->clock.knows(word.component, word.clock)) return;
-    if (next == NextAccess::AsyncWrite && word.step <= word.writer->proxy_fence_at &&
-        knows_over(*current, word.component, word.clock)) {
-      return;
+  if (granule.generic != nullptr) {
+    for (const GenericWrite& write : granule.generic->writes()) {
+      const std::uint32_t both = write.words & words;
+      if (both != 0) check_write_is_known(write, address_of(index, both), access, next);
     }
-    const std::uint32_t address = address_of(index) + i * kWordBytes;
-    switch (word.kind) {
-      case WriteKind::Store:
-        machine.fail(
-            fmt::format("{} shared memory at {:#x} that {} has written, and no barrier orders the two",
-                        access, address, who(*word.writer)));
-      case WriteKind::CpAsync:
-        machine.fail(fmt::format(
-            "{} shared memory at {:#x} that a cp.async of {} has filled, and no barrier after its "
-            "wait orders the two",
-            access, address, who(*word.writer)));
-      case WriteKind::CpAsyncToBarrier:
-      case WriteKind::StAsync:
-        machine.fail(
-            fmt::format("{} shared memory at {:#x} that {} of {} has filled, and the thread has not waited "
-                        "for its mbarrier",
-                        access, address, name_of_async(word.kind), who(*word.writer)));
-    }
-  });
+  }
   const bool knows_fill = next == NextAccess::Read ? current->clock.knows(granule.filler, granule.fill_clock)
                                                    : knows_over(*current, granule.filler, granule.fill_clock);
   if (granule.fill_clock > 0 && !knows_fill) {
@@ -681,13 +698,14 @@ void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, cons
                         NextAccess next) {
   check_writes_are_known(cta, index, words, access, next);
   const Granule& granule = cta->granules[index];
-  for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
-    for (const WordRead& read : granule.generic->reads[i]) {
-      if (knows_over(*current, read.reader->component, read.clock)) continue;
+  if (granule.generic != nullptr) {
+    for (const GenericRead& read : granule.generic->reads()) {
+      const std::uint32_t both = read.words & words;
+      if (both == 0 || knows_over(*current, read.reader->component, read.clock)) continue;
       machine.fail(fmt::format("{} shared memory at {:#x} that {} has read, and no barrier orders the two",
-                               access, address_of(index) + i * kWordBytes, who(*read.reader)));
+                               access, address_of(index, both), who(*read.reader)));
     }
-  });
+  }
   for (const Warpgroup& warpgroup : cta->warpgroups) {
     const std::uint32_t end = granule.wgmma_groups[static_cast<std::size_t>(warpgroup.number)];
     if (end == 0 || knows_over(*current, warpgroup.component, end)) continue;
@@ -707,10 +725,7 @@ void check_all_is_known(Cta* cta, std::uint32_t index, std::uint32_t words, cons
 
 void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
   Granule& granule = cta->granules[index];
-  for_each_word(granule.generic != nullptr ? words : 0, [&](std::uint32_t i) {
-    granule.generic->writes[i] = {};
-    granule.generic->reads[i].clear();
-  });
+  if (granule.generic != nullptr) granule.generic->forget(words);
   if (words != kAllWords) return;
   granule.fill_clock = 0;
   granule.store_waiter = nullptr;
@@ -720,10 +735,12 @@ void forget_uses(Cta* cta, std::uint32_t index, std::uint32_t words) {
 void check_not_filling(const Granule& granule, std::uint32_t index, std::uint32_t words, const char* does) {
   const std::uint32_t busy = words & granule.filling;
   if (busy == 0) return;
-  const auto word = static_cast<std::uint32_t>(std::countr_zero(busy));
-  machine.fail(fmt::format(
-      "{} shared memory at {:#x} that {} of {} is still filling", does, address_of(index) + word * kWordBytes,
-      name_of_async(granule.generic->writes[word].kind), who(*granule.generic->writes[word].writer)));
+  const std::uint32_t word = busy & -busy;
+  const auto writes = granule.generic->writes();
+  const auto write = std::find_if(writes.begin(), writes.end(),
+                                  [word](const GenericWrite& other) { return (other.words & word) != 0; });
+  machine.fail(fmt::format("{} shared memory at {:#x} that {} of {} is still filling", does,
+                           address_of(index, word), name_of_async(write->kind), who(*write->writer)));
 }
 
 void check_generic_write(Cta* cta, std::uint32_t index, std::uint32_t words, const char* does) {

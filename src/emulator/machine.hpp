@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/device_api.hpp"
+#include "emulator/generic_uses.hpp"
 #include "emulator/global_order.hpp"
 #include "emulator/happens_before.hpp"
 #include "emulator/random.hpp"
@@ -29,50 +30,18 @@ struct Warpgroup;
 
 inline constexpr int kWarpSize = 32;
 inline constexpr int kWarpgroupSize = 128;
-inline constexpr std::uint32_t kSharedWindow = 1024;  ///< first address; the driver has what lies below
-inline constexpr std::uint32_t kRankShift = 24;       ///< shared::cluster addresses have rank + 1 above
-inline constexpr std::uint32_t kGranuleBytes = 16;
-inline constexpr std::uint32_t kWordBytes = 2;  ///< the unit of ordinary accesses: a bf16
-inline constexpr std::uint32_t kWordsPerGranule = kGranuleBytes / kWordBytes;
-inline constexpr std::uint32_t kAllWords = (1U << kWordsPerGranule) - 1;
+inline constexpr std::size_t kStackBytes = 128 * 1024;  ///< of a thread
+inline constexpr std::uint32_t kSharedWindow = 1024;    ///< first address; the driver has what lies below
+inline constexpr std::uint32_t kRankShift = 24;         ///< shared::cluster addresses have rank + 1 above
 inline constexpr int kMaxWarpgroups = 8;
 
 /// Threads that wait for the same thing.
 using WaitList = std::vector<Thread*>;
 
-/// How the last write through the generic proxy to a word was made. It decides what orders other accesses after it.
-enum class WriteKind : std::uint8_t {
-  Store,
-  CpAsync,           ///< the issuer waited for it: it counts as an ordinary store at that moment
-  CpAsyncToBarrier,  ///< an mbarrier told that it was done, through cp.async.mbarrier.arrive
-  StAsync            ///< its mbarrier told that it was done
-};
-
-/// The last write through the generic proxy to a word.
-struct WordWrite {
-  Thread* writer = nullptr;  ///< null if nobody has written since TMA did
-  std::uint64_t step = 0;
-  std::uint32_t component = 0;  ///< the writer's or the mbarrier's,
-  std::uint32_t clock = 0;      ///< and its clock then
-  WriteKind kind = WriteKind::Store;
-};
-
-/// A thread that read a word since it was last written, and its clock then.
-struct WordRead {
-  Thread* reader;
-  std::uint32_t clock;
-};
-
-/// The accesses through the generic proxy to 16 bytes of shared memory, by word.
-struct GenericUses {
-  std::array<WordWrite, kWordsPerGranule> writes{};
-  std::array<std::vector<WordRead>, kWordsPerGranule> reads;
-};
-
 /// What the emulator knows about 16 bytes of shared memory.
 struct Granule {
   /// Null until the first one. Most granules hold operands: TMA writes them, wgmma reads them, and no thread does.
-  std::unique_ptr<GenericUses> generic;
+  GenericUses* generic = nullptr;
   std::uint32_t copy = 0;          ///< the TMA copy that wrote it last, 0 for none
   std::int32_t row = 0;            ///< where that copy found it in its tensor: row,
   std::int32_t chunk = 0;          ///< and 16 bytes from the start of the row
@@ -88,10 +57,7 @@ struct Granule {
   std::array<std::uint32_t, kMaxWarpgroups>
       wgmma_groups{};  ///< for each warpgroup, the end of its groups that read it
 
-  GenericUses& generic_uses() {
-    if (generic == nullptr) generic = std::make_unique<GenericUses>();
-    return *generic;
-  }
+  GenericUses& generic_uses();
 };
 
 struct Mbarrier {
@@ -122,7 +88,6 @@ struct Meeting {
   std::uint32_t mask;
   std::uint32_t arrived;
   const void* pc;  ///< where the first lane to arrive is
-  BarrierClock clock;
 };
 
 /// What a lane gives to an mma, and gets from it.
@@ -143,6 +108,7 @@ struct Warp {
   std::array<std::array<std::uint16_t, 8>, kWarpSize>
       rows{};  ///< rows of ldmatrix, by the lane that gave the address
   std::array<WarpOperands, kWarpSize> operands{};
+  VectorClock joined;  ///< what the lanes knew that met last, all together
   WaitList waiting;
 };
 
@@ -239,11 +205,11 @@ struct Thread {
   std::uint64_t cluster_generation = 0;
 
   std::vector<std::shared_ptr<BulkStore>> open_stores;  ///< not yet in a group
-  std::deque<BulkGroup> groups;
+  std::vector<BulkGroup> groups;
   WaitList store_waiters;  ///< this thread itself, or nobody
 
   AsyncCopies open_copies;  ///< cp.asyncs not yet in a group
-  std::deque<AsyncCopies> copy_groups;
+  std::vector<AsyncCopies> copy_groups;
   WaitList copy_waiters;  ///< this thread itself, or nobody
 
   std::uint64_t next_operation = 0;  ///< in its warpgroup's log
@@ -409,6 +375,8 @@ class Machine {
   std::uint32_t shared_bytes() const { return shared_bytes_; }
   Trace* trace() const { return config_.trace; }
   void thread_exits();
+  /// A record without accesses.
+  GenericUses* take_uses();
 
  private:
   struct Mood {
@@ -469,6 +437,8 @@ class Machine {
   const AsyncWork* stepping_ = nullptr;
   std::vector<unsigned char*> free_stacks_;
   std::vector<unsigned char*> free_shared_blocks_;
+  std::deque<GenericUses> uses_;
+  std::vector<GenericUses*> free_uses_;
   bool failed_ = false;
   std::string report_;
   boost::context::detail::fcontext_t scheduler_ = nullptr;
@@ -477,6 +447,11 @@ class Machine {
 };
 
 extern Machine machine;
+
+inline GenericUses& Granule::generic_uses() {
+  if (generic == nullptr) generic = machine.take_uses();
+  return *generic;
+}
 
 /// Every function of device_api.hpp does this first. It notes that the thread is at the caller of the function.
 #define HG_ENTER() ::hopper_gemm::emulator::machine.enter(__builtin_return_address(0))

@@ -50,15 +50,7 @@ void for_each_granule(const void* pointer, std::size_t bytes, Check check) {
   }
 }
 
-void access(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
-  if (current == nullptr) return;
-  global_order.check_last_store();
-  if (shared_owner(pointer) != nullptr) {
-    machine.enter(pc);
-    if (kind == Access::Read) note_shared_read(pointer, bytes);
-    if (kind == Access::Write) note_shared_write(pointer, bytes);
-    return;
-  }
+void check_registers(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
   for (const BusyRegisters& busy : current->busy) {
     if (!overlap(pointer, bytes, busy.registers, busy.bytes)) continue;
     current->pc = pc;
@@ -73,7 +65,20 @@ void access(const void* pointer, std::size_t bytes, Access kind, const void* pc)
       machine.fail("a fragment of A is overwritten while a wgmma may still read its registers");
     }
   }
-  if (device_heap.contains(pointer)) {
+}
+
+void access(const void* pointer, std::size_t bytes, Access kind, const void* pc) {
+  if (current == nullptr) return;
+  global_order.check_last_store();
+  const bool is_on_stack = pointer >= current->stack && pointer < current->stack + kStackBytes;
+  if (!is_on_stack && shared_owner(pointer) != nullptr) {
+    machine.enter(pc);
+    if (kind == Access::Read) note_shared_read(pointer, bytes);
+    if (kind == Access::Write) note_shared_write(pointer, bytes);
+    return;
+  }
+  check_registers(pointer, bytes, kind, pc);
+  if (!is_on_stack && device_heap.contains(pointer)) {
     current->pc = pc;
     check_global(pointer, bytes, kind == Access::Read ? "the kernel reads" : "the kernel writes");
     if (kind == Access::Write) machine.note_progress();
@@ -125,18 +130,7 @@ void note_shared_read(const void* pointer, std::size_t bytes) {
       machine.fail(fmt::format("a thread reads shared memory at {:#x} that nobody has written", address));
     }
     check_writes_are_known(cta, index, words, "a thread reads");
-    const std::uint32_t clock = current->clock[current->component];
-    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) == 0) continue;
-      std::vector<WordRead>& reads = cta->granules[index].generic_uses().reads[i];
-      const auto own = std::find_if(reads.begin(), reads.end(),
-                                    [](const WordRead& read) { return read.reader == current; });
-      if (own != reads.end()) {
-        own->clock = clock;
-      } else {
-        reads.push_back({current, clock});
-      }
-    }
+    cta->granules[index].generic_uses().read({current, current->clock[current->component], words});
   });
 }
 
@@ -148,10 +142,7 @@ void note_shared_write(const void* pointer, std::size_t bytes) {
     Granule& granule = cta->granules[index];
     check_generic_write(cta, index, words, "a thread writes");
     forget_uses(cta, index, words);
-    for (std::uint32_t i = 0; i < kWordsPerGranule; ++i) {
-      if ((words >> i & 1) == 0) continue;
-      granule.generic_uses().writes[i] = {current, step, own, current->clock[own], WriteKind::Store};
-    }
+    granule.generic_uses().write({current, step, own, current->clock[own], WriteKind::Store, words});
     granule.copy = 0;
     granule.defined = true;
   });

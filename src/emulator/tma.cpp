@@ -206,11 +206,7 @@ class LoadRows : public AsyncWork {
   bool step() override {
     const auto [filler, fill_clock] = next_fill(cta_, barrier_);
     const Event event{cta_->cluster->number, filler, fill_clock};
-    for (std::uint32_t row = first_; row < last_; ++row) {
-      load(row, filler, fill_clock);
-      const auto [begin, bytes] = box_.bytes_inside(row);
-      global_order.record_tma_load(begin, bytes, event, pc());
-    }
+    for (std::uint32_t row = first_; row < last_; ++row) load(row, event);
     --cta_->copies_in_flight;
     if (Trace* const trace = machine.trace()) {
       trace->add(
@@ -223,29 +219,28 @@ class LoadRows : public AsyncWork {
   }
 
  private:
-  void load(std::uint32_t row, std::uint32_t filler, std::uint32_t fill_clock) {
+  void load(std::uint32_t row, const Event& event) {
     const unsigned char* const source = box_.row_base(row);
+    const auto [inside, inside_bytes] = box_.bytes_inside(row);
+    if (inside_bytes > 0) {
+      check_global(inside, inside_bytes, "a TMA load reads");
+      global_order.record_tma_load(inside, inside_bytes, event, pc());
+    }
     for (std::uint32_t byte = 0; byte < box_.row_bytes(); byte += kGranuleBytes) {
-      std::array<unsigned char, kGranuleBytes> chunk{};
       const std::int64_t begin = box_.first_byte() + byte;
-      const std::int64_t end = begin + kGranuleBytes;
-      if (source == nullptr || begin >= box_.extent_bytes() || end <= 0) {
-        fill_outside(box_.map(), chunk.data(), kGranuleBytes);
-      } else {
-        const std::int64_t from = std::max<std::int64_t>(begin, 0);
-        const std::int64_t to = std::min(end, box_.extent_bytes());
-        fill_outside(box_.map(), chunk.data(), kGranuleBytes);
-        check_global(source + from, static_cast<std::size_t>(to - from), "a TMA load reads");
-        std::memcpy(chunk.data() + (from - begin), source + from, static_cast<std::size_t>(to - from));
-      }
+      const std::int64_t from = std::max<std::int64_t>(begin, 0);
+      const std::int64_t to =
+          source == nullptr ? from : std::min<std::int64_t>(begin + kGranuleBytes, box_.extent_bytes());
       const std::uint32_t destination = box_.shared_address(address_, row, byte);
-      std::memcpy(cta_->shared + (destination - kSharedWindow), chunk.data(), chunk.size());
+      unsigned char* const chunk = cta_->shared + (destination - kSharedWindow);
+      if (to - from < kGranuleBytes) fill_outside(box_.map(), chunk, kGranuleBytes);
+      if (to > from) std::memcpy(chunk + (from - begin), source + from, static_cast<std::size_t>(to - from));
       forget_uses(cta_, granule_of(destination), kAllWords);
       Granule& granule = cta_->granules[granule_of(destination)];
       --granule.copies;
       granule.defined = true;
-      granule.filler = filler;
-      granule.fill_clock = fill_clock;
+      granule.filler = event.component;
+      granule.fill_clock = event.clock;
       granule.copy = copy_;
       granule.row = box_.tensor_row(row);
       granule.chunk = static_cast<std::int32_t>(begin / kGranuleBytes);

@@ -22,6 +22,21 @@ void for_each_lane(std::uint32_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<std::size_t>(std::countr_zero(mask)));
 }
 
+// From now on each lane of `mask` knows what any of them knows. The clocks of lanes that wait have not changed since they
+// came.
+void share_clocks(std::uint32_t mask) {
+  machine.note_progress();
+  Thread* const first =
+      &current->cta->threads[static_cast<std::size_t>(current->number / kWarpSize * kWarpSize)];
+  VectorClock& joined = current->warp->joined;
+  joined = current->clock;
+  for_each_lane(mask, [&](std::size_t lane) { joined.join(first[lane].clock); });
+  for_each_lane(mask, [&](std::size_t lane) {
+    first[lane].clock = joined;
+    ++first[lane].clock[first[lane].component];
+  });
+}
+
 // All lanes of `mask` meet, and the last one to come does `effect`. Only __syncwarp() orders memory accesses; shuffles,
 // votes, ldmatrix and stmatrix do not.
 template <typename Effect>
@@ -42,18 +57,13 @@ void meet(const char* what, std::uint32_t mask, MemoryOrder order, Effect effect
     return std::string_view(other.what) == what && other.mask == mask;
   });
   if (meeting == warp.meetings.end()) {
-    meeting = warp.meetings.insert(meeting, {what, mask, 0, current->pc, {}});
+    meeting = warp.meetings.insert(meeting, {what, mask, 0, current->pc});
   }
-  if (order == MemoryOrder::Orders) publish(&meeting->clock);
   meeting->arrived |= lane_bit;
   if (meeting->arrived == mask) {
-    const VectorClock clock = std::move(meeting->clock.arriving);
     warp.meetings.erase(meeting);
     effect();
-    const int first_thread = current->number / kWarpSize * kWarpSize;
-    for_each_lane(mask, [&](std::size_t lane) {
-      current->cta->threads[static_cast<std::size_t>(first_thread) + lane].clock.join(clock);
-    });
+    if (order == MemoryOrder::Orders) share_clocks(mask);
     warp.met |= mask & ~lane_bit;
     machine.wake(&warp.waiting);
     return;
@@ -229,15 +239,16 @@ void store_matrices(std::uint32_t row, const std::uint32_t* registers, int matri
     const std::uint32_t address = warp.values[static_cast<std::size_t>(lane)];
     const auto matrix = static_cast<std::size_t>(lane / kRows);
     unsigned char* const destination = current->cta->shared + (address - kSharedWindow);
+    std::array<std::uint16_t, kRows> elements{};
     for (int column = 0; column < kRows; ++column) {
       const int r = transpose ? column : lane % kRows;
       const int c = transpose ? lane % kRows : column;
       const std::uint32_t pair =
           warp.registers[static_cast<std::size_t>(r) * 4 + static_cast<std::size_t>(c) / 2][matrix];
-      const auto element = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
-      note_shared_write(destination + column * 2, sizeof(element));
-      __builtin_memcpy(destination + column * 2, &element, sizeof(element));
+      elements[static_cast<std::size_t>(column)] = static_cast<std::uint16_t>(c % 2 == 0 ? pair : pair >> 16);
     }
+    note_shared_write(destination, kRowBytes);
+    std::memcpy(destination, elements.data(), kRowBytes);
   }
   // No lane may go on and change its registers while other lanes still store them.
   meet("stmatrix", kAllLanes, MemoryOrder::None, [] {});
