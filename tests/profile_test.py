@@ -24,7 +24,7 @@ SPEC.loader.exec_module(profile)
 
 # Prints the file beside it and notes how it was called; writes the other file beside it to where --csv says.
 FAKE = """\
-#!{python}
+#!{python} -IS
 import json, os, pathlib, sys
 here = pathlib.Path(__file__)
 with open(here.with_suffix(".calls"), "a") as file:
@@ -345,7 +345,7 @@ class ProfileTest(unittest.TestCase):
 
     def run_tool(self, *arguments):
         return subprocess.run(
-            [sys.executable, str(TOOL), "--matmul", str(self.bin / "matmul"), "--out", str(self.out), *arguments],
+            [sys.executable, "-IS", str(TOOL), "--matmul", str(self.bin / "matmul"), "--out", str(self.out), *arguments],
             capture_output=True, text=True, check=False, env={**os.environ, "PATH": str(self.bin)})
 
     def profile_readings(self, readings):

@@ -104,16 +104,25 @@ GlobalOrder::Page& GlobalOrder::page_of(std::uintptr_t address) {
     last_address_ = number;
     last_page_ = page.get();
   }
-  if (last_page_->chain != chain_) {
-    *last_page_ = {};
-    last_page_->chain = chain_;
-  }
   return *last_page_;
+}
+
+// Forgets what is of an earlier chain. The memory for writes stays.
+GlobalOrder::Granule& GlobalOrder::granule_of(std::uintptr_t address) {
+  Granule& granule = page_of(address).granules[address % kPageBytes / kGranuleBytes];
+  if (granule.chain != chain_) {
+    granule.chain = chain_;
+    granule.read = {};
+    granule.writes.clear();
+    granule.contested = 0;
+    granule.landed = 0;
+  }
+  return granule;
 }
 
 bool GlobalOrder::is_written(std::uintptr_t address, std::size_t bytes) {
   for (std::uintptr_t page = address / kPageBytes; page <= (address + bytes - 1) / kPageBytes; ++page) {
-    if (page_of(page * kPageBytes).is_written) return true;
+    if (page_of(page * kPageBytes).written_in == chain_) return true;
   }
   return false;
 }
@@ -200,7 +209,7 @@ void GlobalOrder::for_each_granule(const void* address, std::size_t bytes, Visit
     const auto first = static_cast<unsigned>(next % kGranuleBytes);
     const auto count = static_cast<unsigned>(granule_end - next);
     const auto mask = static_cast<std::uint16_t>(((1U << count) - 1) << first);
-    visit(&page_of(next).granules[next % kPageBytes / kGranuleBytes], mask, next);
+    visit(&granule_of(next), mask, next);
     next = granule_end;
   }
 }
@@ -259,7 +268,7 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
     std::erase_if(granule->writes, [](const Access& earlier) { return earlier.bytes == 0; });
     if (granule->writes.size() == kMostWrites) granule->writes.erase(granule->writes.begin());
     granule->writes.push_back(access);
-    page_of(at).is_written = true;
+    page_of(at).written_in = chain_;
   });
 }
 

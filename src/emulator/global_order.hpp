@@ -95,6 +95,7 @@ class GlobalOrder {
     const void* pc = nullptr;
   };
   struct Granule {
+    std::uint32_t chain = 0;  ///< what it holds is of this chain of launches
     Access read;
     std::vector<Access> writes;
     std::uint16_t contested = 0;  ///< a bit for each byte that several stores write, which nothing orders,
@@ -103,8 +104,7 @@ class GlobalOrder {
   static constexpr std::size_t kPageBytes = 4096;
   static constexpr std::size_t kGranuleBytes = 16;
   struct Page {
-    std::uint32_t chain = 0;  ///< what it holds is of this chain of launches
-    bool is_written = false;
+    std::uint32_t written_in = 0;  ///< the last chain of launches in which a kernel wrote to it
     std::array<Granule, kPageBytes / kGranuleBytes> granules;
   };
   struct ClusterRecord {
@@ -130,6 +130,7 @@ class GlobalOrder {
   };
   void compare_contested_stores();
   Page& page_of(std::uintptr_t address);
+  Granule& granule_of(std::uintptr_t address);
   bool is_written(std::uintptr_t address, std::size_t bytes);
   bool is_known(const Access& access) const;
   bool is_fenced(const Access& store) const;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <ptx/address.cuh>
 #include <ptx/cluster.cuh>
@@ -13,12 +14,14 @@
 #include <ptx/global_memory.cuh>
 #include <ptx/griddepcontrol.cuh>
 #include <ptx/mbarrier.cuh>
+#include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 #include <set>
 #include <string>
 
 #include "device/smem_descriptor.hpp"
+#include "device/tensor_map.hpp"
 #include "tests/emulator/kernel_faults.hpp"
 
 namespace hopper_gemm::emulator {
@@ -449,13 +452,17 @@ TEST_F(HopperFaults, SpinsWithoutAnEnd) {
 constexpr int kN = 8;
 constexpr int kOperandBytes = kN * 16 * 2;
 
-/// B[8, 16], all zeros, as core matrices of 8 rows of 16 bytes.
+/// B[8, 16] in the first words, as core matrices of 8 rows of 16 bytes.
+__device__ std::uint64_t operand() {
+  static_assert(kOperandBytes <= sizeof(Storage::words));
+  return make_smem_desc(smem_addr(storage().words).value, kOperandBytes / 2, kOperandBytes, Swizzle::None);
+}
+
 __device__ std::uint64_t zero_operand() {
   storage().words[threadIdx.x] = 0;
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
-  static_assert(kOperandBytes <= sizeof(Storage::words));
-  return make_smem_desc(smem_addr(storage().words).value, kOperandBytes / 2, kOperandBytes, Swizzle::None);
+  return operand();
 }
 
 __device__ void multiply(float (&accum)[kN / 2], const std::uint32_t (&a)[4], std::uint64_t desc_b) {
@@ -478,7 +485,7 @@ __global__ void fragments_take_turns(const float*, float*) {
   }
   ptx::wgmma_wait_group<0>();
 }
-// DeepGEMM's issue 449 has this one: the next fragment comes while wgmma may still read the last one.
+// Issue 449 of DeepGEMM: the next fragment comes while wgmma may still read the last one.
 __global__ void next_fragment_too_early(const float*, float*) {
   const std::uint64_t desc_b = zero_operand();
   float accum[kN / 2] = {};
@@ -513,6 +520,134 @@ TEST_F(HopperFaults, WgmmaWithAInRegisters) {
   expect_fault(no_wait_for_a, 128,
                "the thread ends while wgmmas that it has not waited for use its registers");
   expect_fault(fence_operand_too_early, 128, "wgmma_fence_operand of a fragment of A");
+}
+
+// ---------------------------------------------------------------------------------- faults that others published
+
+constexpr int kHalfElems = kElems / 2;
+
+/// A ring of one stage, which the two CTAs of a cluster fill together.
+struct SharedRing {
+  alignas(128) float stage[2][kHalfElems];
+  std::uint64_t full;
+  std::uint64_t empty;
+};
+static_assert(sizeof(SharedRing) <= sizeof(Storage));
+
+__device__ void wait_parity(ptx::SmemAddr bar, int parity) {
+  while (!ptx::mbarrier_try_wait_parity_cluster(bar, static_cast<std::uint32_t>(parity))) {
+  }
+}
+
+/// Thread 0 loads one half of each stage into both CTAs, and thread 32 reads the stages. Each CTA's tile has so many K
+/// blocks. PR 429 of DeepGEMM has CTAs of one cluster whose tiles belong to groups of different K.
+template <int kBlocksOfFirst, int kBlocksOfSecond>
+__global__ void load_halves_for_both(const float* tensor_map, float* out) {
+  SharedRing& ring = dynamic_shared_storage<SharedRing>();
+  const ptx::SmemAddr full = smem_addr(&ring.full);
+  const ptx::SmemAddr empty = smem_addr(&ring.empty);
+  const auto rank = static_cast<int>(ptx::cluster_ctaid_x());
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(full, 1);
+    ptx::mbarrier_init(empty, 2);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  const int blocks = rank == 0 ? kBlocksOfFirst : kBlocksOfSecond;
+  for (int block = 0; block < blocks && threadIdx.x == 0; ++block) {
+    wait_parity(empty, (block + 1) % 2);
+    ptx::mbarrier_arrive_expect_tx(full, sizeof(ring.stage));
+    const std::int32_t coords[] = {kHalfElems * rank};
+    ptx::cp_async_bulk_tensor_g2s_multicast(smem_addr(ring.stage[rank]), tensor_map, coords, full, 0b11);
+  }
+  for (int block = 0; block < blocks && threadIdx.x == 32; ++block) {
+    wait_parity(full, block % 2);
+    data(out)[rank] += ring.stage[0][0] + ring.stage[1][0];
+    for (std::uint32_t cta = 0; cta < 2; ++cta) ptx::mbarrier_arrive_cluster(ptx::mapa(empty, cta));
+  }
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+}
+
+/// The first CTA loads a half for `kCtas`, and each CTA expects it. In PR 415 of DeepGEMM the CTAs of a cluster disagree
+/// whether to multicast.
+template <std::uint16_t kCtas>
+__global__ void load_for_both(const float* tensor_map, float* out) {
+  SharedRing& ring = dynamic_shared_storage<SharedRing>();
+  const ptx::SmemAddr full = smem_addr(&ring.full);
+  ptx::mbarrier_init(full, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  ptx::mbarrier_arrive_expect_tx(full, sizeof(ring.stage[0]));
+  const std::int32_t coords[] = {0};
+  if (ptx::cluster_ctaid_x() == 0)
+    ptx::cp_async_bulk_tensor_g2s_multicast(smem_addr(ring.stage[0]), tensor_map, coords, full, kCtas);
+  wait_parity(full, 0);
+  data(out)[blockIdx.x] = ring.stage[0][0];
+}
+
+/// Both warpgroups multiply by an operand that the first one writes again. Issue 2613 of tilelang has no barrier where
+/// the loop goes back.
+template <bool kBarrier>
+__global__ void share_an_operand(const float*, float*) {
+  float accum[kN / 2] = {};
+  for (int i = 0; i < 2; ++i) {
+    if (threadIdx.x < 128) storage().words[threadIdx.x] = 0;
+    ptx::fence_proxy_async_shared_cta();
+    __syncthreads();
+    const std::uint32_t a[4] = {};
+    multiply(accum, a, operand());
+    ptx::wgmma_wait_group<0>();
+    if (kBarrier) __syncthreads();
+  }
+}
+
+class PublishedFaults : public HopperFaults {
+ protected:
+  /// `in` of the kernels is the map of a tensor.
+  void SetUp() override {
+    HopperFaults::SetUp();
+    const std::int64_t extents[] = {kElems};
+    const int box[] = {kHalfElems};
+    TensorMap map;
+    ASSERT_TRUE(encode_tensor_map({.type = TensorMapType::Fp32,
+                                   .base = allocate(kElems * sizeof(float)),
+                                   .extents_elems = extents,
+                                   .strides_bytes = {},
+                                   .box_elems = box},
+                                  &map)
+                    .ok());
+    static_assert(sizeof(map) <= kElems * sizeof(float));
+    std::memcpy(in_, &map, sizeof(map));
+  }
+};
+
+TEST_F(PublishedFaults, MulticastBetweenTilesOfDifferentDepth) {
+  expect_no_fault(load_halves_for_both<3, 3>, {64, 2, 2, 2});
+  expect_fault(
+      load_halves_for_both<3, 2>, {64, 2, 2, 2},
+      "deadlock: no thread can go on(.|\n)*thread 32 of CTA 0 .*waits for an mbarrier's phase of parity 0: "
+      ".* 0 of 1 arrivals and 128 bytes pending");
+}
+
+TEST_F(PublishedFaults, MulticastOnWhichCtasDisagree) {
+  expect_no_fault(load_for_both<0b11>, {1, 2, 2, 2});
+  expect_fault(
+      load_for_both<0b01>, {1, 2, 2, 2},
+      "deadlock: no thread can go on(.|\n)*thread 0 of CTA 1 .*waits for an mbarrier's phase of parity 0: "
+      ".* 0 of 1 arrivals and 128 bytes pending");
+}
+
+TEST_F(PublishedFaults, NoBarrierWhereTheLoopGoesBack) {
+  expect_no_fault(share_an_operand<true>, 256);
+  // The other warpgroup's wgmma may come before or after the write.
+  expect_fault(
+      share_an_operand<false>, 256,
+      "a thread writes shared memory at .* that (an unfinished wgmma may still read|a wgmma of "
+      "warpgroup 1 of CTA 0 has read, and no barrier after wgmma.wait_group orders the two)",
+      "wgmma's B reads shared memory at .* that thread .* has written, and no barrier orders the two");
 }
 
 }  // namespace

@@ -27,12 +27,13 @@ __device__ inline Storage& storage() { return dynamic_shared_storage<Storage>();
 
 struct FaultLaunch {
   // NOLINTNEXTLINE(google-explicit-constructor): most launches are one CTA of so many threads
-  FaultLaunch(int cta_threads, int grid_ctas = 1, int gpu_sms = 1)
-      : threads(cta_threads), ctas(grid_ctas), sms(gpu_sms) {}
+  FaultLaunch(int cta_threads, int grid_ctas = 1, int gpu_sms = 1, int ctas_of_cluster = 1)
+      : threads(cta_threads), ctas(grid_ctas), sms(gpu_sms), cluster_size(ctas_of_cluster) {}
 
   int threads;
   int ctas;
   int sms;
+  int cluster_size;
 };
 
 class KernelFaults : public testing::Test {
@@ -70,8 +71,13 @@ class KernelFaults : public testing::Test {
   void run(Kernel* kernel, const FaultLaunch& launch, std::uint64_t seed) {
     std::memset(out_, 0, kElems * sizeof(float));
     configure({.seed = seed, .sms = launch.sms, .max_steps = 300'000});
-    static_cast<void>(launch_kernel(kernel, dim3(static_cast<unsigned>(launch.ctas)), launch.threads,
-                                    sizeof(Storage), nullptr, in_, out_));
+    const dim3 grid(static_cast<unsigned>(launch.ctas));
+    if (launch.cluster_size == 1) {
+      static_cast<void>(launch_kernel(kernel, grid, launch.threads, sizeof(Storage), nullptr, in_, out_));
+    } else {
+      static_cast<void>(launch_cluster_kernel(kernel, grid, launch.cluster_size, launch.threads,
+                                              sizeof(Storage), nullptr, in_, out_));
+    }
   }
 
   float* in_ = nullptr;

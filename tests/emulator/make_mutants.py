@@ -153,6 +153,11 @@ WIDE_LOWER_BEGUN = "  wgmma_wait_group<1>();\n#pragma unroll\n"
 WIDE_STORED = "    if (lane == 0) ptx::cp_async_bulk_wait_group_read<0>();\n"
 WIDE_ALL_STORED = "    ptx::barrier_sync(stored_barrier(number), kWarpgroupThreads);\n"
 ALWAYS_PACE = (WAVE_STEPS, "kFewKBlocks = 1024;", "kFewKBlocks = 0;")
+PACE_NEVER_GIVES_UP = (WAVE_PACE, "is_waiting_ = poll < kMostPolls;", "is_waiting_ = true;")
+PACE_ASKS_TOO_MUCH = (WAVE_PACE, "(k_blocks_ / kStep - 1) * num_clusters_;", "k_blocks_ / kStep * num_clusters_ + 1;")
+IN_FULL_WAVES = """ && is_leader && cta_rank == 0 &&
+                                index - first_index + num_clusters <= tiles.wide.num_tiles();
+"""
 TWO_WIDTH_DRAIN = "      smem.pipeline.producer_drain_uniform(state);\n"
 LIBRARY_RELEASE = "    if (i != 0) pipeline.consumer_release(previous, thread);\n"
 LIBRARY_SLICE = "  load(first, is_k_major ?"
@@ -430,9 +435,7 @@ MUTANTS = {
 
     # Clusters that keep pace.
     "v17_pace_control": (V17, [ALWAYS_PACE]),
-    "v17_pace_waits_for_ever": (V17, [
-        ALWAYS_PACE, (WAVE_PACE, "is_waiting_ = poll < kMostPolls;", "is_waiting_ = true;"),
-        (WAVE_PACE, "(k_blocks_ / kStep - 1) * num_clusters_;", "k_blocks_ / kStep * num_clusters_ + 1;")]),
+    "v17_pace_waits_for_ever": (V17, [ALWAYS_PACE, PACE_NEVER_GIVES_UP, PACE_ASKS_TOO_MUCH]),
 
     # Tiles that are stored through a stage.
     "v18_stage_not_stored_yet": (V18, [(V18, WIDE_STORED, "")]),
@@ -622,6 +625,9 @@ MUTANTS = {
     "library_pingpong_keeps_its_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
     "library_pingpong_no_drain": (PINGPONG, [(PINGPONG_GEMM, TWO_WIDTH_DRAIN, "")]),
     "library_cooperative_mixed_n_no_drain": (WIDE, [(WIDE_GEMM, TWO_WIDTH_DRAIN, "")]),
+    "library_cooperative_mixed_n_pace_waits_for_ever": (WIDE, [ALWAYS_PACE, PACE_NEVER_GIVES_UP, PACE_ASKS_TOO_MUCH]),
+    "library_cooperative_mixed_n_pace_in_later_waves": (WIDE, [
+        ALWAYS_PACE, PACE_NEVER_GIVES_UP, (WIDE_GEMM, IN_FULL_WAVES, " && is_leader && cta_rank == 0;\n")]),
     "library_cooperative_mixed_n_atoms_of_a_in_one_place": (WIDE, [
         (MIXED_N, "smem.a[state.stage] + row * kLineBytes", "smem.a[state.stage]")]),
     "library_cooperative_mixed_n_atoms_of_b_in_one_place": (WIDE, [

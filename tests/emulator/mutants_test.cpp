@@ -69,6 +69,7 @@ constexpr char kEndNotOrdered[] =
     "CTA [0-9]+(, which has ended| ends, and no barrier orders that after the arrival of thread [0-9]+ of "
     "CTA)";
 constexpr char kTooManyArrivals[] = "more arrivals in a phase than the mbarrier counts";
+constexpr char kPollsForEver[] = "deadlock: no thread can go on(.|\n)*polls global memory at";
 constexpr char kRace[] =
     "a thread (reads|writes) shared memory at .* (written|read), and no barrier orders the two";
 constexpr char kCopyInFlight[] =
@@ -217,7 +218,7 @@ const Mutant kMutants[] = {
     // A producer that is a warp.
     {"v16_every_lane_loads", {kTooManyArrivals}},
     // Tiles that are stored through a stage.
-    {"v17_pace_waits_for_ever", {"deadlock: no thread can go on(.|\n)*polls global memory at"}},
+    {"v17_pace_waits_for_ever", {kPollsForEver}},
     {"v18_stage_not_stored_yet", {kStageNotStored, kEndsWhileStored}},
     {"v18_stage_stored_by_one_warp", {kStageNotStored}},
     {"v18_stored_under_its_last_products", {kStagedOverOperands}},
@@ -337,6 +338,8 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
     {"library_pingpong_no_drain", {kEndNotOrdered}},
     {"library_cooperative_mixed_n_no_drain", {kEndNotOrdered}},
+    {"library_cooperative_mixed_n_pace_waits_for_ever", {kPollsForEver}},
+    {"library_cooperative_mixed_n_pace_in_later_waves", {kPollsForEver}},
     {"library_cooperative_mixed_n_atoms_of_a_in_one_place", {kCopiesInOnePlace}},
     {"library_cooperative_mixed_n_atoms_of_b_in_one_place", {kCopiesInOnePlace}},
     {"library_cooperative_mixed_n_atoms_of_a_as_if_k_major", {kMismatched}},
@@ -431,8 +434,8 @@ struct LibraryRun {
 
 /// Tiles that follow each other and are stored by TMA in part; a cluster's one tile of fewer blocks of K than stages,
 /// layouts of which its CTAs share slices, and more blocks than stages; K that CTAs share, of one cluster and of two;
-/// columns that are no whole swizzle atoms; pingpong; a mixed tile N, and layouts that come in swizzle atoms; small M;
-/// many short tiles.
+/// columns that are no whole swizzle atoms; pingpong; a mixed tile N, and layouts that come in swizzle atoms, and clusters
+/// side by side; small M; many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
   constexpr const char* kSharesBoth = "cooperative_64x64_w1_s12_c2x2";
@@ -480,6 +483,7 @@ std::vector<LibraryRun> library_runs() {
           {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 640, 320}}, 2},
           {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 640, 520}}, 2},
           {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", wide_along_mn, 2},
+          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 328}}, 4},
           {"pingpong", "pingpong_128x192+128_s5_c1x2", wide_along_mn, 2},
           {"pingpong", "pingpong_128x176+128_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
           {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_fp32, 2},
@@ -641,7 +645,7 @@ TEST(LibraryMutantsControl, ClustersThatKeepPacePass) {
   for (const LibraryRun& run :
        {LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 768, 328}}, 6},
         LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 200}}, 4},
-        LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 640, 200}}, 4},
+        LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 328}}, 4},
         LibraryRun{
             "cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 384, 328}}, 2}}) {
     for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
