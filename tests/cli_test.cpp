@@ -335,7 +335,7 @@ TEST_F(CliTest, BadShapes) {
   expect_refused({"1", "--size", "8192x8192"}, {"--size got '8192x8192'", "--shape"});
   expect_refused({"1", "--suite", "cubes"},
                  {"--suite got 'cubes'",
-                  "squares, llm, ragged, library, long_k, ragged_k, epilogues, gated and batches"});
+                  "squares, llm, ragged, library, long_k, ragged_k, epilogues, gated, batches and random"});
 }
 
 TEST_F(CliTest, BadOptionValues) {
@@ -1343,6 +1343,22 @@ TEST_F(BestTest, TheSuiteOfEpiloguesBringsShapesAndOperations) {
         {"best", "--suite", "epilogues", other, other == std::string_view("--suite") ? "llm" : "8"},
         {"--suite epilogues was given together with ", "leave one of the two out"});
   }
+}
+
+TEST_F(BestTest, TheRandomSuiteDrawsShapesFromTheSeed) {
+  EXPECT_EQ(run({"0", "--suite", "random", "--count", "7", "--seed", "5"}), kExitOk) << err_.str();
+  EXPECT_EQ(platform_.sessions_, 7);
+  EXPECT_THAT(out_.str(), HasSubstr("D = A·B, bf16 to bf16, B col\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("D = A·B, bf16 to bf16, B row\n"));
+  platform_.sessions_ = 0;
+  for (const char* other : {"--shape", "--b", "--bias"}) {
+    expect_refused(
+        {"best", "--suite", "random", other, other == std::string_view("--shape") ? "8x8x8" : "row"},
+        {"--suite random was given together with ", "leave one of the two out"});
+  }
+  expect_refused({"best", "--count", "7"}, {"--count was given without --suite random"});
+  expect_refused({"best", "--suite", "random", "--count", "0"},
+                 {"--count got '0'", "from 1 to 1000", "type for example --count 100"});
 }
 
 TEST_F(BestTest, ExplainTakesAnOperation) {

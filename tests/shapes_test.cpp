@@ -104,8 +104,9 @@ TEST(Shapes, UnknownSuiteNamesTheSuites) {
   std::vector<GemmShape> shapes;
   const Status status = find_suite("cubes", &shapes);
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(),
-              HasSubstr("squares, llm, ragged, library, long_k, ragged_k, epilogues, gated and batches"));
+  EXPECT_THAT(
+      status.message(),
+      HasSubstr("squares, llm, ragged, library, long_k, ragged_k, epilogues, gated, batches and random"));
 }
 
 TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {
@@ -117,6 +118,49 @@ TEST(Shapes, TheLibrarysSuiteHoldsFortyDifferentOnes) {
   EXPECT_EQ(names.size(), 40U);
   EXPECT_EQ(to_string(shapes.front()), "256x256x256");
   EXPECT_EQ(to_string(shapes.back()), "8191x8193x8192");
+}
+
+/// The shapes, each with its layout of B.
+std::vector<std::string> random_shapes(const RandomSuite& random) {
+  std::vector<std::string> shapes;
+  for (const Operation& operation : find_operations(kRandomSuite, random)) {
+    EXPECT_TRUE(is_plain(operation));
+    for (const GemmShape& shape : operation.shapes) {
+      shapes.push_back(to_string(shape) + " " + std::string(to_string(operation.b_layout.value())));
+    }
+  }
+  return shapes;
+}
+
+TEST(Shapes, RandomShapesAreThoseOfTheirSeedEverywhere) {
+  EXPECT_EQ(random_shapes({.seed = 5, .count = 3}),
+            (std::vector<std::string>{"686x1536x1664 col", "2x1664x5632 col", "1x2048x16384 col"}));
+  const std::vector<std::string> shapes = random_shapes({.seed = 5, .count = 100});
+  EXPECT_EQ(shapes, random_shapes({.seed = 5, .count = 100}));
+  EXPECT_NE(shapes, random_shapes({.seed = 6, .count = 100}));
+  EXPECT_EQ(std::set<std::string>(shapes.begin(), shapes.end()).size(), 100U);
+}
+
+TEST(Shapes, RandomShapesAreOfAllKinds) {
+  const std::vector<Operation> operations = find_operations(kRandomSuite, {.seed = 1, .count = 1000});
+  ASSERT_EQ(operations.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(operations[1].shapes.size()), 1000.0 / 3, 60);
+  int few_rows = 0;
+  int off_multiples_of_64 = 0;
+  int off_multiples_of_8 = 0;
+  for (const Operation& operation : operations) {
+    for (const auto& [m, n, k] : operation.shapes) {
+      EXPECT_TRUE(m >= 1 && m <= 16384) << m;
+      EXPECT_TRUE(n >= 64 && n <= 28672) << n;
+      EXPECT_TRUE(k >= 64 && k <= 28672) << k;
+      few_rows += m <= 128 ? 1 : 0;
+      off_multiples_of_64 += n % 64 != 0 && n % 8 == 0 ? 1 : 0;
+      off_multiples_of_8 += n % 8 != 0 ? 1 : 0;
+    }
+  }
+  EXPECT_NEAR(few_rows, 500, 60);
+  EXPECT_NEAR(off_multiples_of_64, 190, 50);
+  EXPECT_NEAR(off_multiples_of_8, 44, 25);
 }
 
 TEST(Shapes, LayoutsHaveNames) {

@@ -54,7 +54,15 @@ GemmProblem with_operation(GemmProblem problem, const Operation& operation) {
   problem.gated = operation.gated;
   problem.beta = operation.beta;
   problem.batch_count = operation.batch_count;
+  if (operation.b_layout) problem.b_layout = *operation.b_layout;
   return problem;
+}
+
+bool is_plain(const Operation& operation) {
+  Operation plain;
+  plain.b_layout = operation.b_layout;
+  plain.shapes = operation.shapes;
+  return operation == plain;
 }
 
 bool is_product_alone(const GemmProblem& problem) {

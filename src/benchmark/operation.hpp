@@ -19,7 +19,8 @@ struct Operation {
   bool gated = false;
   float beta = 0;
   int batch_count = 1;
-  std::vector<GemmShape> shapes = {};  ///< the only shapes for it; empty: all shapes that the user asked for
+  std::optional<Layout> b_layout = {};  ///< of B in memory; empty: what the user asked for
+  std::vector<GemmShape> shapes = {};   ///< the only shapes for it; empty: all shapes that the user asked for
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
@@ -34,6 +35,9 @@ std::optional<Activation> activation_of_name(std::string_view name);
 
 /// The problem with this operation instead of its own.
 GemmProblem with_operation(GemmProblem problem, const Operation& operation);
+
+/// Whether it computes D = A·B in the inputs' type, in one batch.
+bool is_plain(const Operation& operation);
 
 /// Whether D = A·B, in whatever type and however many batches.
 bool is_product_alone(const GemmProblem& problem);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
+#include <random>
 #include <span>
 
 #include "common/ceil_div.hpp"
@@ -109,6 +112,74 @@ constexpr std::array kEpilogues = {
     GemmShape{64, 4096, 14336},   GemmShape{16, 4096, 7168},
 };
 
+// Widths of layers of language and vision models, from ViT and BERT to Llama-3 405B and DeepSeek-V3.
+constexpr std::array kModelExtents = {
+    192,   384,   512,   576,   768,   1024,  1152,  1280,  1408,  1536,  1664,  1792,
+    2048,  2112,  2304,  2560,  2816,  3072,  3584,  3840,  4096,  4304,  4608,  4864,
+    5120,  5504,  5632,  6144,  6400,  6912,  7168,  8192,  8960,  9216,  9728,  10240,
+    11008, 12288, 13824, 14336, 15360, 16384, 18432, 18944, 20480, 24576, 28672,
+};
+
+/// Draws shapes for the suite "random". The standard defines the generator's numbers, but not those of its own
+/// distributions.
+class ShapeSource {
+ public:
+  explicit ShapeSource(std::uint64_t seed) : generator_(seed) {}
+
+  /// M is log-uniform. N and K are extents of models in three quarters of all shapes, multiples of 8 in a fifth, and any
+  /// numbers in the others.
+  GemmShape next_shape() {
+    constexpr int kMostRows = 16384;
+    const int m = log_uniform(1, kMostRows);
+    const std::uint64_t kind = below(20);
+    const int n = next_extent(kind);
+    return {m, n, next_extent(kind)};
+  }
+
+  Layout next_layout_of_b() { return below(3) == 0 ? Layout::RowMajor : Layout::ColumnMajor; }
+
+ private:
+  static constexpr std::uint64_t kModels = 15;  ///< kinds below this one
+  static constexpr std::uint64_t kAny = 19;     ///< this kind
+
+  std::uint64_t below(std::uint64_t bound) { return generator_() % bound; }
+
+  int log_uniform(int first, int last) {
+    const double fraction = static_cast<double>(generator_() >> 11) * 0x1p-53;
+    const double value = first * std::exp(fraction * std::log((last + 1.0) / first));
+    return std::min(static_cast<int>(value), last);
+  }
+
+  int next_extent(std::uint64_t kind) {
+    constexpr int kLeast = 64;
+    constexpr int kMost = 16384;
+    if (kind < kModels) return kModelExtents[below(kModelExtents.size())];
+    const int extent = log_uniform(kLeast, kMost);
+    return kind == kAny ? extent : extent / 8 * 8;
+  }
+
+  std::mt19937_64 generator_;
+};
+
+std::vector<Operation> random_operations(const RandomSuite& random) {
+  std::array<Operation, 2> operations;
+  operations[0].b_layout = Layout::ColumnMajor;
+  operations[1].b_layout = Layout::RowMajor;
+  ShapeSource source(random.seed);
+  for (int drawn = 0; drawn < random.count;) {
+    const GemmShape shape = source.next_shape();
+    std::vector<GemmShape>& shapes =
+        operations[source.next_layout_of_b() == Layout::ColumnMajor ? 0 : 1].shapes;
+    if (std::find(shapes.begin(), shapes.end(), shape) != shapes.end()) continue;
+    shapes.push_back(shape);
+    ++drawn;
+  }
+  std::vector<Operation> with_shapes;
+  std::copy_if(operations.begin(), operations.end(), std::back_inserter(with_shapes),
+               [](const Operation& operation) { return !operation.shapes.empty(); });
+  return with_shapes;
+}
+
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_div(value, multiple) * multiple;
 }
@@ -201,14 +272,15 @@ Status find_suite(std::string_view name, std::vector<GemmShape>* shapes) {
   if (suite.empty() && find_operations(name).empty()) {
     return invalid_argument(
         fmt::format("--suite got '{}', but the suites are squares, llm, ragged, library, long_k, ragged_k, "
-                    "epilogues, gated and batches; type one of these",
+                    "epilogues, gated, batches and random; type one of these",
                     name));
   }
   shapes->assign(suite.begin(), suite.end());
   return {};
 }
 
-std::vector<Operation> find_operations(std::string_view name) {
+std::vector<Operation> find_operations(std::string_view name, const RandomSuite& random) {
+  if (name == kRandomSuite) return random_operations(random);
   if (name == "epilogues") {
     std::vector<Operation> operations = {{},
                                          {.bias = Bias::PerColumn},

@@ -59,9 +59,17 @@ Status parse_size(std::string_view argument, std::string_view text, GemmShape* s
 /// InvalidArgument: there is no such suite; the message names all suites.
 Status find_suite(std::string_view name, std::vector<GemmShape>* shapes);
 
-/// The operations of a suite that measures more than a product, with their shapes. "epilogues" has the product alone
-/// and five other operations at eight shapes, "gated" gated GEMMs, and "batches" products of several batches. Empty for
-/// every other suite.
-std::vector<Operation> find_operations(std::string_view name);
+inline constexpr std::string_view kRandomSuite = "random";
+
+/// What the suite "random" draws. The same seed gives the same shapes everywhere.
+struct RandomSuite {
+  std::uint64_t seed = 0;
+  int count = 1;
+};
+
+/// The operations of a suite that brings its own, with their shapes. "epilogues" has the product alone and five other
+/// operations at eight shapes, "gated" gated GEMMs, and "batches" products of several batches. "random" has products of
+/// `random.count` different shapes, two thirds of them with a column-major B. Empty for every other suite.
+std::vector<Operation> find_operations(std::string_view name, const RandomSuite& random = {});
 
 }  // namespace hopper_gemm

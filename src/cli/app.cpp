@@ -202,7 +202,11 @@ class Run {
     progress_.clear();
     out_ << report_header(info_) << '\n' << table_titles(info_) << std::endl;
     for (const KernelGroup& group : groups_) {
-      if (options_.operations != std::vector{Operation{}}) out_ << operation_text(group.problem) << std::endl;
+      if (options_.operations != std::vector{Operation{}}) {
+        const bool has_own_layout = options_.operations.front().b_layout.has_value();
+        out_ << operation_text(group.problem)
+             << (has_own_layout ? fmt::format(", B {}", to_string(group.problem.b_layout)) : "") << std::endl;
+      }
       for (const GemmShape& shape : group.shapes) {
         if (!out_ && csv_.is_none() && json_.is_none() && html_.is_none()) {
           return {};  // nobody would see more results

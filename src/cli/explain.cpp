@@ -48,7 +48,7 @@ Status write_choices(const Options& options, const KernelInfo& best, std::string
       }
       out << fmt::format("\n{} {}, A {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
                          to_string(problem.a_layout), to_string(problem.b_layout), choice.config);
-      if (operation != Operation{}) out << "    " << operation_text(problem) << '\n';
+      if (!is_plain(operation)) out << "    " << operation_text(problem) << '\n';
       std::istringstream lines(choice.explanation);
       for (std::string line; std::getline(lines, line);) out << "    " << line << '\n';
     }

@@ -105,6 +105,7 @@ struct RawOptions {
   bool profile = false;
   std::string device;
   std::string seeds;
+  std::string count = "100";
   std::string trace_path;
 };
 
@@ -112,9 +113,9 @@ constexpr std::string_view kTune = "tune";
 constexpr std::string_view kExplain = "explain";
 
 // The options that explain takes.
-constexpr std::array<std::string_view, 13> kExplainOptions = {
-    "--size", "--shape",      "--suite", "--type", "--a",     "--b",     "--out",
-    "--bias", "--activation", "--gated", "--beta", "--batch", "--device"};
+constexpr std::array<std::string_view, 15> kExplainOptions = {
+    "--size",       "--shape", "--suite", "--type",  "--a",      "--b",    "--out",  "--bias",
+    "--activation", "--gated", "--beta",  "--batch", "--device", "--seed", "--count"};
 
 // check_values() refuses an option that was given twice.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -136,11 +137,13 @@ void declare(CLI::App& app, RawOptions& raw) {
   add_repeatable("--shape", "MxNxK", raw.shapes, "any shape; repeatable");
   add_repeatable(
       "--suite", "NAME", raw.suites,
-      "many shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. Three suites\n"
-      "stand alone and bring operations: epilogues\n(bias, ReLU, GELU, C, fp32 D), gated, batches");
+      "many shapes: squares, llm, ragged, library,\nlong_k or ragged_k; repeatable. Four suites\n"
+      "stand alone: epilogues (bias, ReLU, GELU, C,\nfp32 D), gated, batches, and random, which draws\n"
+      "shapes and layouts of B from --seed");
   const auto add = [&app](const char* name, const char* value, std::string& text, const char* help) {
     app.add_option(name, text, help)->type_name(value)->multi_option_policy(kOnce);
   };
+  add("--count", "N", raw.count, "shapes that --suite random draws, 1 to 1000\n(default: 100)");
   add("--device", "NAME", raw.device,
       "gpu or emulator (default: gpu if one can run what\nyou ask for, otherwise emulator)");
   add("--mode", "NAME", raw.mode, "burst, sustained or both (default: burst)");
@@ -169,8 +172,8 @@ void declare(CLI::App& app, RawOptions& raw) {
       "default of the emulator alternates integers and\nnormal");
   add("--rounds", "N", raw.rounds, "samples of each version, 1 to 1000 (default: 7)");
   add("--seed", "N", raw.seed,
-      "seed of the inputs and of the measuring order; on\nthe emulator, seed of the first "
-      "schedule\n(default: random, and printed)");
+      "seed of the inputs, of the measuring order and of\n--suite random; on the emulator, of the first\n"
+      "schedule (default: random, and printed)");
   add("--seeds", "N", raw.seeds,
       "emulator: schedules for each version and shape,\n1 to 1000000 (default: 10)");
   add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch");
@@ -526,8 +529,18 @@ Status read_operation(const RawOptions& raw, Operation* operation) {
 
 /// Takes the operations of a suite that brings its own. Such a suite goes with no other shapes or operations.
 Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options* options) {
+  constexpr NumberRule kCount = {"--count", "the number of shapes", 1, 1000, "100"};
+  std::uint64_t count = 0;
+  HG_RETURN_IF_ERROR(parse_number(kCount, raw.count, &count));
+  const bool draws_shapes = std::find(raw.suites.begin(), raw.suites.end(), kRandomSuite) != raw.suites.end();
+  if (!draws_shapes && app.get_option("--count")->count() > 0) {
+    return invalid_argument(fmt::format(
+        "--count was given without --suite {0}, and only that suite draws shapes; type --suite {0}, or leave "
+        "--count out",
+        kRandomSuite));
+  }
   for (const std::string& suite : raw.suites) {
-    std::vector<Operation> operations = find_operations(suite);
+    std::vector<Operation> operations = find_operations(suite, {options->seed, static_cast<int>(count)});
     if (operations.empty()) continue;
     const auto refuse = [&](std::string_view what) {
       return invalid_argument(fmt::format(
@@ -542,6 +555,7 @@ Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options*
     for (const char* name : kOperationOptions) {
       if (app.get_option(name)->count() > 0) return refuse(name);
     }
+    if (draws_shapes && app.get_option("--b")->count() > 0) return refuse("--b");
     options->operations = std::move(operations);
   }
   return {};
@@ -549,7 +563,7 @@ Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options*
 
 /// A file of tuned configurations cannot name an operation.
 Status check_tuned_operation(const Options& options) {
-  if (options.operations == std::vector{Operation{}}) return {};
+  if (std::all_of(options.operations.begin(), options.operations.end(), is_plain)) return {};
   if (options.tune && !options.json_path.empty()) {
     return invalid_argument(
         "--json was given together with tune and an operation beside the product, but the file cannot name "
@@ -682,9 +696,9 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   HG_RETURN_IF_ERROR(read_layout("--a", raw.a_layout, &options->a_layout));
   HG_RETURN_IF_ERROR(read_layout("--b", raw.b_layout, &options->b_layout));
   HG_RETURN_IF_ERROR(read_operation(raw, &options->operations.front()));
-  HG_RETURN_IF_ERROR(read_operation_suite(app, raw, options));
   HG_RETURN_IF_ERROR(read_data(raw.data, options));
   HG_RETURN_IF_ERROR(read_numbers(raw, options));
+  HG_RETURN_IF_ERROR(read_operation_suite(app, raw, options));
   options->profile = raw.profile;
   if (options->profile) HG_RETURN_IF_ERROR(check_profile(app, *options));
   options->verify = !raw.no_verify;
