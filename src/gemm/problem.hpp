@@ -7,14 +7,17 @@
 
 namespace hopper_gemm::library {
 
+inline constexpr double kH200MemoryBytesPerUs = 4.9e6;
+
 /// The GPU and the CUDA context that a plan is made for.
 struct Device {
   int id;
   int major;  ///< compute capability
   int minor;
-  int sm_count;               ///< that the context may use
-  int max_shared_bytes;       ///< of a CTA
-  std::uint64_t context = 0;  ///< current_context_id(); 0: unknown
+  int sm_count;                                        ///< that the context may use
+  int max_shared_bytes;                                ///< of a CTA
+  double memory_bytes_per_us = kH200MemoryBytesPerUs;  ///< the peak of its data rate
+  std::uint64_t context = 0;                           ///< current_context_id(); 0: unknown
 
   friend bool operator==(const Device&, const Device&) = default;
 };

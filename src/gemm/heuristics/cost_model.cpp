@@ -40,9 +40,22 @@ double least_block_us(const CostModel& model, const KernelArgs& args, const Kern
   return args.b.major == OperandMajor::MN ? model.mn_major_block_us : model.block_us;
 }
 
-/// The time of a K block, if each of `ctas` CTAs loads these rows of A and of B.
+/// The CTAs that run at a time, and how many of them load the same rows of A and of B.
+struct Wave {
+  double ctas;
+  double sharers_a;
+  double sharers_b;
+};
+
+/// clusters: that run at a time; rows, columns: of clusters in D. The order of tiles keeps waves about square.
+Wave wave_of(double clusters, int cluster_size, double rows, double columns) {
+  const double high = std::min(rows, std::max(std::sqrt(clusters), clusters / columns));
+  return {clusters * cluster_size, std::min(columns, clusters / high), high};
+}
+
+/// The time of a K block, if each CTA of the wave loads these rows of A and of B.
 double block_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
-                double rows_a, double rows_b, double ctas) {
+                double rows_a, double rows_b, const Wave& wave) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
@@ -53,15 +66,21 @@ double block_us(const CostModel& model, const KernelArgs& args, const KernelConf
       is_small_m ? model.small_m_sm_bytes_per_us / (shares_an_sm(kernel) ? 2 : 1) : model.sm_bytes_per_us;
   const double requests_us =
       (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) / model.sm_lines_per_us;
-  return std::max({products_us, bytes / sm_bytes_per_us, bytes * ctas / model.l2_bytes_per_us, requests_us,
+  // SMs of a GPC that ask for the same rows at about the same time get them by one read from L2.
+  const auto reads = [&](double rows, double sharers) {
+    return rows * wave.ctas / std::max(1.0, sharers / model.l2_sharers);
+  };
+  const double l2_bytes =
+      (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
+  return std::max({products_us, bytes / sm_bytes_per_us, l2_bytes / model.l2_bytes_per_us, requests_us,
                    least_block_us(model, args, kernel)});
 }
 
 /// The time to exchange and add up the partials of a split-K. elems: of a tile. Each CTA sends the partials of what it
 /// does not store itself.
 double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfig& config, double elems) {
-  if (config.split_k == 1) return 0;
-  if (config.kernel.schedule == Schedule::SmallM) return model.small_m_reduce_us * config.split_k;
+  // The fit finds nothing to add for kernels for small M, whose partials are few.
+  if (config.split_k == 1 || config.kernel.schedule == Schedule::SmallM) return 0;
   const double peers = config.split_k - 1;
   return model.reduce_us + (args.b.major == OperandMajor::MN ? model.mn_major_peer_us * peers : 0) +
          elems * peers / config.split_k / model.reduce_elems_per_us;
@@ -154,7 +173,9 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
                                 config.workspace_split_k;
   const std::int64_t active = std::max(active_clusters(config), 1);
   const std::int64_t waves = ceil_div(clusters, active);
-  const double ctas = static_cast<double>(std::min(clusters, active)) * size;
+  const Wave wave =
+      wave_of(static_cast<double>(std::min(clusters, active)), size,
+              ceil_div(m, kernel.block_m * kernel.cluster_m), ceil_div(n, kernel.block_n * kernel.cluster_n));
   const double k_blocks = ceil_div(k_blocks_of_cluster(args, config), config.split_k);
 
   // TMA does not read the rows that it fills with zeros.
@@ -163,7 +184,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double rows_a = rows / kernel.cluster_n;
   const double rows_b = columns / kernel.cluster_m;
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
-  const double block = block_us(model, args, kernel, flops, rows_a, rows_b, ctas);
+  const double block = block_us(model, args, kernel, flops, rows_a, rows_b, wave);
   const double elems = rows * columns;
   // The kernel for small M was not measured.
   const double epilogue_us =
@@ -174,8 +195,8 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
 
   // The least time in which memory delivers the operands and takes D.
   const double memory_us =
-      bytes_of(args) /
-      (kernel.schedule == Schedule::SmallM ? model.small_m_memory_bytes_per_us : model.memory_bytes_per_us);
+      bytes_of(args) / model.memory_peak /
+      (kernel.schedule == Schedule::SmallM ? model.small_m_memory_share : model.memory_share);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
     return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
@@ -209,24 +230,26 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const std::int64_t workers = columns.workers;
   const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
   const std::int64_t waves = ceil_div(rows * (columns.wide_columns + columns.narrow_columns), workers);
-  const double ctas = static_cast<double>(workers) * cluster_size(kernel);
+  const Wave wave = wave_of(static_cast<double>(workers), cluster_size(kernel), ceil_div(m, tiles.cluster_m),
+                            columns.wide_columns + columns.narrow_columns);
   const bool is_pingpong = kernel.schedule == Schedule::Pingpong;
   const ExposedEpilogue& exposed = is_pingpong ? model.pingpong_exposed : model.mixed_n_exposed;
   const auto tile_us = [&](int cluster_n) {
     const double block_m = kernel.block_m;
     const double block_n = static_cast<double>(cluster_n) / kernel.cluster_n;
     const double block = block_us(model, args, kernel, 2.0 * block_m * block_n * kBlockK,
-                                  block_m / kernel.cluster_n, block_n, ctas);
-    // Products hide half of the store.
+                                  block_m / kernel.cluster_n, block_n, wave);
+    const double exposed_store = is_pingpong ? model.pingpong_exposed_store : model.mixed_n_exposed_store;
     return k_blocks * block +
-           block_m * block_n * (0.5 / model.store_elems_per_us + exposed_us(exposed, args));
+           block_m * block_n * (exposed_store / model.store_elems_per_us + exposed_us(exposed, args));
   };
   // Products of the other consumer hide most of a pingpong epilogue, but nothing hides a CTA's last one.
   const int last_n = waves > wide_waves ? tiles.narrow_n : tiles.wide_n;
   const double last_us =
       is_pingpong ? 1.0 * kernel.block_m * last_n / kernel.cluster_n * lone_epilogue_us(model, args, 1) : 0;
-  const double memory_us = bytes_of(args) / model.memory_bytes_per_us;
-  const double least_us = args.batch_count == 1 ? 0 : bytes_of(args) / model.pingpong_batch_bytes_per_us;
+  const double peak_us = bytes_of(args) / model.memory_peak;
+  const double memory_us = peak_us / model.memory_share;
+  const double least_us = args.batch_count == 1 ? 0 : peak_us / model.pingpong_batch_share;
   const double busy_us =
       both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
                static_cast<double>(waves - wide_waves) * tiles.narrow_slowness * tile_us(tiles.narrow_n),
@@ -245,14 +268,17 @@ Estimate estimate(const KernelArgs& args, const GemmConfig& config, const Active
                                      : estimate_of_one_n(args, config, active_clusters, model);
 }
 
-std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters) {
+CostModel cost_model_of(const Device& device) { return {.memory_peak = device.memory_bytes_per_us}; }
+
+std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
+                             const CostModel& model) {
   std::vector<Estimate> estimates;
   for (const GemmConfig& config : all_configs()) {
     if (!can_compute(config.kernel, problem) || !fault_of(problem, config).empty() ||
         active_clusters(config) == 0) {
       continue;
     }
-    estimates.push_back(estimate(problem.args, config, active_clusters));
+    estimates.push_back(estimate(problem.args, config, active_clusters, model));
   }
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });

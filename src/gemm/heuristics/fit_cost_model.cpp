@@ -57,13 +57,15 @@ constexpr Coefficient kCoefficients[] = {
     {"small_m_sm_bytes_per_us", &CostModel::small_m_sm_bytes_per_us},
     {"sm_lines_per_us", &CostModel::sm_lines_per_us},
     {"l2_bytes_per_us", &CostModel::l2_bytes_per_us},
-    {"memory_bytes_per_us", &CostModel::memory_bytes_per_us},
-    {"small_m_memory_bytes_per_us", &CostModel::small_m_memory_bytes_per_us},
+    {"l2_sharers", &CostModel::l2_sharers},
+    {"memory_share", &CostModel::memory_share},
+    {"small_m_memory_share", &CostModel::small_m_memory_share},
     {"store_elems_per_us", &CostModel::store_elems_per_us},
+    {"mixed_n_exposed_store", &CostModel::mixed_n_exposed_store},
+    {"pingpong_exposed_store", &CostModel::pingpong_exposed_store},
     {"reduce_us", &CostModel::reduce_us},
     {"mn_major_peer_us", &CostModel::mn_major_peer_us},
     {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
-    {"small_m_reduce_us", &CostModel::small_m_reduce_us},
     {"workspace_us", &CostModel::workspace_us},
     {"workspace_bytes_per_us", &CostModel::workspace_bytes_per_us},
 };
@@ -76,22 +78,23 @@ struct Time {
   double us;
 };
 
-/// The last measured run of a shape and its layouts of A and B.
+/// The last measured run of a shape and its layouts of A and B on a GPU.
 struct Shape {
+  std::string gpu;
   Problem problem;
   std::vector<Time> times;
 };
 
 std::string name_of(const Shape& shape) {
   const KernelArgs& args = shape.problem.args;
-  return fmt::format("{}x{}x{}{}{}", args.shape.m, args.shape.n, args.shape.k,
+  return fmt::format("{}: {}x{}x{}{}{}", shape.gpu, args.shape.m, args.shape.n, args.shape.k,
                      args.a.major == OperandMajor::MN ? ", A col" : "",
                      args.b.major == OperandMajor::MN ? ", B row" : "");
 }
 
-/// The number of clusters that an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
+/// The number of clusters that an H100 or an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
 /// Several CTAs of a kernel for small M may share an SM. They take 2 KiB or less beside their stages.
-int active_clusters_of_h200(const GemmConfig& config) {
+int active_clusters_of_132_sms(const GemmConfig& config) {
   constexpr int kOfSize[] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
   constexpr int kSmBytes = 228 * 1024;
   const int clusters = kOfSize[cluster_size(config)];
@@ -144,8 +147,9 @@ bool has_whole_tiles(const GemmShape& shape) {
 std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
   std::map<std::string, GemmConfig> configs;
   for (const GemmConfig& config : all_configs()) configs[name_of(config)] = config;
-  // The keys are shape and layouts, then the date.
-  std::map<std::tuple<int, int, int, OperandMajor, OperandMajor>, std::map<std::string, std::vector<Time>>>
+  // The keys are the GPU, shape and layouts, then the date.
+  std::map<std::tuple<std::string, int, int, int, OperandMajor, OperandMajor>,
+           std::map<std::string, std::vector<Time>>>
       runs;
   for (const std::string& path : paths) {
     std::ifstream file(path);
@@ -163,6 +167,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     const std::size_t time = column("time_median_us");
     const std::size_t config = column("config");
     const std::size_t date = column("date");
+    const std::size_t gpu = column("gpu");
     // A file in which every A is row-major may have no column for A's layout.
     const bool names_a = std::find(header.begin(), header.end(), "a") != header.end();
     const std::size_t layout_a = names_a ? column("a") : 0;
@@ -187,7 +192,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
             names_a && fields[layout_a] == "col" ? OperandMajor::MN : OperandMajor::K;
         const OperandMajor b_major = fields[layout_b] == "row" ? OperandMajor::MN : OperandMajor::K;
         if (!can_compute(found->second.kernel, problem_of(shape, a_major, b_major))) continue;
-        runs[{shape.m, shape.n, shape.k, a_major, b_major}][fields[date]].push_back(
+        runs[{fields[gpu], shape.m, shape.n, shape.k, a_major, b_major}][fields[date]].push_back(
             {found->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {
         throw std::runtime_error(fmt::format("{}:{}: an extent or the time is not a number", path, number));
@@ -196,17 +201,26 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
   }
   std::vector<Shape> shapes;
   for (const auto& [key, of_shape] : runs) {
-    const auto& [m, n, k, a_major, b_major] = key;
-    shapes.push_back({problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
+    const auto& [gpu, m, n, k, a_major, b_major] = key;
+    shapes.push_back({gpu, problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
   }
   if (shapes.empty())
     throw std::runtime_error("there is no row of version best with a configuration of wgmma in burst mode");
   return shapes;
 }
 
+/// In bytes per microsecond, by what the driver says of its clock and its bus.
+double memory_peak_of(const std::string& gpu) {
+  if (gpu == "NVIDIA H200") return kH200MemoryBytesPerUs;
+  if (gpu == "NVIDIA H100 80GB HBM3") return 3.35e6;
+  throw std::runtime_error(fmt::format("the memory's rate of a GPU '{}' is not known", gpu));
+}
+
 double estimate_us(const Shape& shape, const Time& time, const CostModel& model) {
-  static const ActiveClusters active_clusters = active_clusters_of_h200;
-  return estimate(shape.problem.args, time.config, active_clusters, model).time_us;
+  static const ActiveClusters active_clusters = active_clusters_of_132_sms;
+  CostModel of_gpu = model;
+  of_gpu.memory_peak = memory_peak_of(shape.gpu);
+  return estimate(shape.problem.args, time.config, active_clusters, of_gpu).time_us;
 }
 
 const Time& best_of(const Shape& shape) {

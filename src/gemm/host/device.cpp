@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kOldestMajor = 8;
 
+/// The peak data rate of memory that transfers `bus_bits` on both edges of its clock.
+double bytes_per_us(int clock_khz, int bus_bits) { return 2e-3 * clock_khz * bus_bits / 8; }
+
 }  // namespace
 
 Status query_current_device(Device* device) {
@@ -25,6 +28,14 @@ Status query_current_device(Device* device) {
   };
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMajor, &device->major));
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMinor, &device->minor));
+  int memory_clock_khz = 0;
+  int memory_bus_bits = 0;
+  HG_RETURN_IF_ERROR(query(cudaDevAttrMemoryClockRate, &memory_clock_khz));
+  HG_RETURN_IF_ERROR(query(cudaDevAttrGlobalMemoryBusWidth, &memory_bus_bits));
+  // A driver that does not know them says 0.
+  if (memory_clock_khz > 0 && memory_bus_bits > 0) {
+    device->memory_bytes_per_us = bytes_per_us(memory_clock_khz, memory_bus_bits);
+  }
   device->context = current_context_id();
   HG_RETURN_IF_ERROR(current_context_sm_count(device->id, &device->sm_count));
   return query(cudaDevAttrMaxSharedMemoryPerBlockOptin, &device->max_shared_bytes);

@@ -93,8 +93,10 @@ int active_clusters(const Device& device, const GemmConfig& config) {
   return clusters;
 }
 
-ActiveClusters active_clusters_of(const Device& device) {
-  return [device](const GemmConfig& config) { return active_clusters(device, config); };
+std::vector<Estimate> ranked(const Problem& problem, const Device& device) {
+  return library::ranked(
+      problem, [device](const GemmConfig& config) { return active_clusters(device, config); },
+      cost_model_of(device));
 }
 
 /// Whether the table's choice holds for the problem's epilogue. The table was measured with alpha only. Which
@@ -191,7 +193,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                std::unique_ptr<const PreparedGemm>* prepared) {
   const bool has_name = !requested.empty() && !is_schedule(requested);
   const Status no_room = unsupported("wgmma: the GPU has no room for a CTA");
-  const std::vector<Estimate> estimates = ranked(problem, active_clusters_of(device));
+  const std::vector<Estimate> estimates = ranked(problem, device);
   const auto find = [&](std::string_view name) {
     return std::find_if(estimates.begin(), estimates.end(),
                         [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
@@ -254,7 +256,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       Problem with_c = problem;
       with_c.args.epilogue.beta = 1;
       with_c.workspace_limit_bytes = 0;
-      estimates_with_c = ranked(with_c, active_clusters_of(device));
+      estimates_with_c = ranked(with_c, device);
       general = estimates_with_c.cbegin();
       if (estimates_with_c.empty()) return no_room;
     }
@@ -283,7 +285,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
   std::vector<std::string> names;
-  for (const Estimate& estimate : ranked(problem, active_clusters_of(device))) {
+  for (const Estimate& estimate : ranked(problem, device)) {
     names.push_back(name_of(estimate.config));
   }
   return names;
