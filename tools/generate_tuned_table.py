@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the library's table of tuned configurations from the files of `matmul tune best --json`.
+"""Writes the library's tables of tuned configurations from the files of `matmul tune best --json`.
 
-usage: generate_tuned_table.py [--check] [FILE...]
-  --check  write nothing; exit 1 if the committed table differs from what would be written
+usage: generate_tuned_table.py [--check]
+  --check  write nothing; exit 1 if a committed table differs from what would be written
 
-FILE: profiles/h200/library_tuned*.json by default. If several files have a shape, the last measurement counts. The
-table is src/gemm/heuristics/tuned_h200.inc. It belongs to the wgmma back end, so it has no configurations of the family
-mma_sync. It is for a row-major A only.
+Each GPU has a table, src/gemm/heuristics/tuned_h200.inc for example, from profiles/h200/library_tuned*.json. If several
+files have a shape, the last measurement counts. The tables belong to the wgmma back end, so they have no configurations of
+the family mma_sync. They are for a row-major A only.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-TABLE = REPOSITORY / "src" / "gemm" / "heuristics" / "tuned_h200.inc"
+GPUS = "h100", "h200"
 MAJOR_OF_B = {"col": "K", "row": "MN"}
 
 
@@ -35,21 +35,25 @@ def lines_of(files):
             yield f'    {{{{{m}, {n}, {k}}}, OperandMajor::{major}, "{entry["config"]}"}},\n'
 
 
+def table_of(gpu):
+    """The path of a GPU's table, and what it must hold."""
+    files = sorted((REPOSITORY / "profiles" / gpu).glob("library_tuned*.json"))
+    if not files:
+        sys.exit(f"generate_tuned_table.py: there is no profiles/{gpu}/library_tuned*.json; "
+                 f"type `./matmul tune best --suite library --json profiles/{gpu}/library_tuned.json` to write one")
+    return REPOSITORY / "src" / "gemm" / "heuristics" / f"tuned_{gpu}.inc", "".join(lines_of(files))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
-    files = arguments.files or sorted((REPOSITORY / "profiles" / "h200").glob("library_tuned*.json"))
-    if not files:
-        sys.exit("generate_tuned_table.py: there is no profiles/h200/library_tuned*.json; "
-                 "type `./matmul tune best --suite library --json profiles/h200/library_tuned.json` to write one")
-    text = "".join(lines_of(files))
-    if not arguments.check:
-        TABLE.write_text(text)
-    elif TABLE.read_text() != text:
-        sys.exit(f"{TABLE.relative_to(REPOSITORY)} is not the table of these measurements; "
-                 "run tools/generate_tuned_table.py")
+    for path, text in map(table_of, GPUS):
+        if not arguments.check:
+            path.write_text(text)
+        elif path.read_text() != text:
+            sys.exit(f"{path.relative_to(REPOSITORY)} is not the table of these measurements; "
+                     "run tools/generate_tuned_table.py")
 
 
 if __name__ == "__main__":

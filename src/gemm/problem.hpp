@@ -7,6 +7,8 @@
 
 namespace hopper_gemm::library {
 
+// Peaks of the memory's data rate, from the clock and the bus that the driver names.
+inline constexpr double kH100MemoryBytesPerUs = 3.35e6;  ///< H100 SXM
 inline constexpr double kH200MemoryBytesPerUs = 4.9e6;
 
 /// The GPU and the CUDA context that a plan is made for.

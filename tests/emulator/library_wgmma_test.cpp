@@ -763,28 +763,85 @@ TEST(WgmmaLoads, EndWithAKMajorOperand) {
   EXPECT_EQ(loaded_lines(mn_major, 1, 64, 1), 64);
 }
 
+TEST(WgmmaEstimate, SaysWhatLimitsAConfiguration) {
+  const auto estimate_of = [](GemmShape shape, const char* name) {
+    library::KernelArgs args{};
+    args.shape = shape;
+    args.batch_count = 1;
+    args.a = args.b = {nullptr, OperandMajor::K, shape.k, 0};
+    const GemmConfig config = library::find_config(name).value();
+    return library::estimate(args, config, [&](const GemmConfig&) { return 132 / cluster_size(config); });
+  };
+  using library::Limit;
+  EXPECT_EQ(estimate_of({8192, 8192, 8192}, "cooperative_256x192+128_s4_c1x2").limit, Limit::TensorCores);
+  EXPECT_EQ(estimate_of({8192, 8192, 8192}, "cooperative_64x128_w1_s8").limit, Limit::L2);
+  EXPECT_EQ(estimate_of({1, 8192, 8192}, "small_m_16x64x128_t_s5").limit, Limit::Memory);
+  EXPECT_EQ(estimate_of({64, 64, 4096}, "cooperative_64x64_w1_s12").limit, Limit::Latency);
+  EXPECT_EQ(estimate_of({64, 64, 64}, "cooperative_64x64_w1_s12").limit, Limit::Overhead);
+  EXPECT_EQ(estimate_of({1024, 1024, 64}, "cooperative_128x256_s4").limit, Limit::Stores);
+  // Two tiles of 64 columns for each of 66 SMs, and one for the others.
+  const library::Estimate two_waves = estimate_of({64, 64 * 198, 4096}, "cooperative_64x64_w1_s12");
+  EXPECT_EQ(two_waves.waves, 2);
+  EXPECT_DOUBLE_EQ(two_waves.last_wave, 0.5);
+}
+
+TEST(WgmmaEstimate, KnowsTheMemoryOfTheGpu) {
+  library::KernelArgs args{};
+  args.shape = {1, 8192, 8192};
+  args.batch_count = 1;
+  args.a = args.b = {nullptr, OperandMajor::K, 8192, 0};
+  const auto time_on = [&](double bytes_per_us) {
+    const library::Device device{.id = 0,
+                                 .major = 9,
+                                 .minor = 0,
+                                 .sm_count = 132,
+                                 .max_shared_bytes = 227 << 10,
+                                 .memory_bytes_per_us = bytes_per_us};
+    return library::estimate(
+               args, library::find_config("small_m_16x64x128_t_s5").value(),
+               [](const GemmConfig&) { return 132; }, library::cost_model_of(device))
+        .time_us;
+  };
+  const double bytes = 2.0 * 8192 * 8192;
+  EXPECT_GT(time_on(library::kH100MemoryBytesPerUs), bytes / library::kH100MemoryBytesPerUs);
+  EXPECT_GT(time_on(library::kH100MemoryBytesPerUs), 1.25 * time_on(library::kH200MemoryBytesPerUs));
+}
+
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {
   const std::vector<std::string> configs = library::wgmma_backend().configs();
-  ASSERT_FALSE(library::tuned_problems().empty());
-  for (const library::TunedProblem& problem : library::tuned_problems()) {
-    EXPECT_NE(std::find(configs.begin(), configs.end(), problem.config), configs.end()) << problem.config;
+  for (const library::TunedTable& table : library::tuned_tables()) {
+    EXPECT_FALSE(table.problems.empty()) << table.gpu;
+    for (const library::TunedProblem& problem : table.problems) {
+      EXPECT_NE(std::find(configs.begin(), configs.end(), problem.config), configs.end()) << problem.config;
+    }
   }
 }
 
-TEST(WgmmaTuned, HoldsForItsShapeLayoutsAndSmsAlone) {
-  const library::TunedProblem& tuned = library::tuned_problems().front();
-  library::KernelArgs args{};
-  args.shape = tuned.shape;
-  args.batch_count = 1;
-  args.a.major = library::OperandMajor::K;
-  args.b.major = tuned.b_major;
-  library::Device device{.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
-  EXPECT_EQ(library::tuned_config(args, device), tuned.config);
-  device.sm_count = 114;
-  EXPECT_EQ(library::tuned_config(args, device), "");
-  device.sm_count = 132;
-  ++args.shape.m;
-  EXPECT_EQ(library::tuned_config(args, device), "");
+TEST(WgmmaTuned, HoldsForItsShapeLayoutsAndGpuAlone) {
+  for (const library::TunedTable& table : library::tuned_tables()) {
+    const library::TunedProblem& tuned = table.problems.front();
+    library::KernelArgs args{};
+    args.shape = tuned.shape;
+    args.batch_count = 1;
+    args.a.major = library::OperandMajor::K;
+    args.b.major = tuned.b_major;
+    const library::Device own{.id = 0,
+                              .major = 9,
+                              .minor = 0,
+                              .sm_count = table.sm_count,
+                              .max_shared_bytes = 227 << 10,
+                              .memory_bytes_per_us = table.memory_bytes_per_us};
+    EXPECT_EQ(library::tuned_choice(args, own).config, tuned.config);
+    EXPECT_EQ(library::tuned_choice(args, own).gpu, table.gpu);
+    library::Device other = own;
+    other.sm_count = 114;
+    EXPECT_EQ(library::tuned_choice(args, other).config, "");
+    other = own;
+    other.memory_bytes_per_us *= 0.5;
+    EXPECT_EQ(library::tuned_choice(args, other).config, "");
+    ++args.shape.m;
+    EXPECT_EQ(library::tuned_choice(args, own).config, "");
+  }
 }
 
 }  // namespace

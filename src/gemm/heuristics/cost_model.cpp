@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 
 #include "common/ceil_div.hpp"
 #include "device/tile_scheduler.hpp"
@@ -53,8 +54,19 @@ Wave wave_of(double clusters, int cluster_size, double rows, double columns) {
   return {clusters * cluster_size, std::min(columns, clusters / high), high};
 }
 
+/// A part of an estimated time, and what it is spent on.
+struct Part {
+  double us;
+  Limit limit;
+};
+
+Part longest(std::initializer_list<Part> parts) {
+  return *std::max_element(parts.begin(), parts.end(),
+                           [](const Part& x, const Part& y) { return x.us < y.us; });
+}
+
 /// The time of a K block, if each CTA of the wave loads these rows of A and of B.
-double block_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
+Part block_time(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
                 double rows_a, double rows_b, const Wave& wave) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
@@ -72,8 +84,11 @@ double block_us(const CostModel& model, const KernelArgs& args, const KernelConf
   };
   const double l2_bytes =
       (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
-  return std::max({products_us, bytes / sm_bytes_per_us, l2_bytes / model.l2_bytes_per_us, requests_us,
-                   least_block_us(model, args, kernel)});
+  return longest({{products_us, Limit::TensorCores},
+                  {bytes / sm_bytes_per_us, Limit::SmBytes},
+                  {l2_bytes / model.l2_bytes_per_us, Limit::L2},
+                  {requests_us, Limit::SmBytes},
+                  {least_block_us(model, args, kernel), Limit::Latency}});
 }
 
 /// The time to exchange and add up the partials of a split-K. elems: of a tile. Each CTA sends the partials of what it
@@ -184,14 +199,14 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double rows_a = rows / kernel.cluster_n;
   const double rows_b = columns / kernel.cluster_m;
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
-  const double block = block_us(model, args, kernel, flops, rows_a, rows_b, wave);
+  const Part block = block_time(model, args, kernel, flops, rows_a, rows_b, wave);
   const double elems = rows * columns;
   // The kernel for small M was not measured.
   const double epilogue_us =
       kernel.schedule == Schedule::SmallM ? 0 : lone_epilogue_us(model, args, kernel.consumers);
-  const double tile_us = k_blocks * block +
-                         elems / config.split_k * (1 / model.store_elems_per_us + epilogue_us) +
-                         reduce_us(model, args, config, elems);
+  const double store_us = elems / config.split_k * (1 / model.store_elems_per_us + epilogue_us);
+  const double exchange_us = reduce_us(model, args, config, elems);
+  const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
   // The least time in which memory delivers the operands and takes D.
   const double memory_us =
@@ -210,10 +225,18 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           : model.workspace_us +
                 2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
   const bool overlaps = can_overlap(config, clusters, active, busy_us);
+  const double overhead_us = model.launch_us - (overlaps ? model.overlap_us : 0) + model.fill_us +
+                             (size > 1 ? model.cluster_us : 0) + workspace_us;
+  const auto all_waves = static_cast<double>(waves);
   return {.config = config,
-          .time_us = model.launch_us - (overlaps ? model.overlap_us : 0) + model.fill_us +
-                     (size > 1 ? model.cluster_us : 0) + workspace_us + busy_us,
+          .time_us = overhead_us + busy_us,
           .waves = static_cast<int>(waves),
+          .last_wave = static_cast<double>(rest == 0 ? active : rest) / static_cast<double>(active),
+          .limit = longest({{all_waves * k_blocks * block.us, block.limit},
+                            {memory_us, Limit::Memory},
+                            {overhead_us + all_waves * exchange_us, Limit::Overhead},
+                            {all_waves * store_us, Limit::Stores}})
+                       .limit,
           .overlaps = overlaps};
 }
 
@@ -229,38 +252,61 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const std::int64_t rows = std::int64_t{ceil_div(m, tiles.cluster_m)} * args.batch_count;
   const std::int64_t workers = columns.workers;
   const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
-  const std::int64_t waves = ceil_div(rows * (columns.wide_columns + columns.narrow_columns), workers);
+  const std::int64_t num_tiles = rows * (columns.wide_columns + columns.narrow_columns);
+  const std::int64_t waves = ceil_div(num_tiles, workers);
   const Wave wave = wave_of(static_cast<double>(workers), cluster_size(kernel), ceil_div(m, tiles.cluster_m),
                             columns.wide_columns + columns.narrow_columns);
   const bool is_pingpong = kernel.schedule == Schedule::Pingpong;
   const ExposedEpilogue& exposed = is_pingpong ? model.pingpong_exposed : model.mixed_n_exposed;
-  const auto tile_us = [&](int cluster_n) {
-    const double block_m = kernel.block_m;
+  const double block_m = kernel.block_m;
+  const auto block_of = [&](int cluster_n) {
     const double block_n = static_cast<double>(cluster_n) / kernel.cluster_n;
-    const double block = block_us(model, args, kernel, 2.0 * block_m * block_n * kBlockK,
-                                  block_m / kernel.cluster_n, block_n, wave);
-    const double exposed_store = is_pingpong ? model.pingpong_exposed_store : model.mixed_n_exposed_store;
-    return k_blocks * block +
-           block_m * block_n * (exposed_store / model.store_elems_per_us + exposed_us(exposed, args));
+    return block_time(model, args, kernel, 2.0 * block_m * block_n * kBlockK, block_m / kernel.cluster_n,
+                      block_n, wave);
   };
+  const double exposed_store = is_pingpong ? model.pingpong_exposed_store : model.mixed_n_exposed_store;
+  const double elem_us = exposed_store / model.store_elems_per_us + exposed_us(exposed, args);
+  const auto store_us = [&](int cluster_n) { return block_m * cluster_n / kernel.cluster_n * elem_us; };
+  const auto times_wide = static_cast<double>(wide_waves);
+  const double times_narrow = tiles.narrow_slowness * static_cast<double>(waves - wide_waves);
+  const Part wide_block = block_of(tiles.wide_n);
+  const double products_us =
+      k_blocks * (times_wide * wide_block.us + times_narrow * block_of(tiles.narrow_n).us);
+  const double stores_us = times_wide * store_us(tiles.wide_n) + times_narrow * store_us(tiles.narrow_n);
   // Products of the other consumer hide most of a pingpong epilogue, but nothing hides a CTA's last one.
   const int last_n = waves > wide_waves ? tiles.narrow_n : tiles.wide_n;
   const double last_us =
-      is_pingpong ? 1.0 * kernel.block_m * last_n / kernel.cluster_n * lone_epilogue_us(model, args, 1) : 0;
+      is_pingpong ? block_m * last_n / kernel.cluster_n * lone_epilogue_us(model, args, 1) : 0;
   const double peak_us = bytes_of(args) / model.memory_peak;
   const double memory_us = peak_us / model.memory_share;
   const double least_us = args.batch_count == 1 ? 0 : peak_us / model.pingpong_batch_share;
-  const double busy_us =
-      both(static_cast<double>(wide_waves) * tile_us(tiles.wide_n) +
-               static_cast<double>(waves - wide_waves) * tiles.narrow_slowness * tile_us(tiles.narrow_n),
-           memory_us);
-  return {
-      .config = config,
-      .time_us = model.launch_us + model.fill_us + model.cluster_us + std::max(busy_us, least_us) + last_us,
-      .waves = static_cast<int>(waves)};
+  const double overhead_us = model.launch_us + model.fill_us + model.cluster_us;
+  const std::int64_t in_last_wave = num_tiles - (waves - 1) * workers;
+  return {.config = config,
+          .time_us = overhead_us + std::max(both(products_us + stores_us, memory_us), least_us) + last_us,
+          .waves = static_cast<int>(waves),
+          .last_wave = static_cast<double>(in_last_wave) / static_cast<double>(workers),
+          .limit = longest({{products_us, wide_block.limit},
+                            {std::max(memory_us, least_us), Limit::Memory},
+                            {overhead_us, Limit::Overhead},
+                            {stores_us + last_us, Limit::Stores}})
+                       .limit};
 }
 
 }  // namespace
+
+std::string_view to_string(Limit limit) {
+  switch (limit) {
+    case Limit::TensorCores: return "the tensor cores";
+    case Limit::Memory: return "bytes from memory and to it";
+    case Limit::L2: return "bytes from L2";
+    case Limit::SmBytes: return "bytes to each SM";
+    case Limit::Latency: return "the latency of a K block";
+    case Limit::Overhead: return "the start of the launch and the exchange of partials";
+    case Limit::Stores: return "the epilogue";
+  }
+  return "";
+}
 
 Estimate estimate(const KernelArgs& args, const GemmConfig& config, const ActiveClusters& active_clusters,
                   const CostModel& model) {

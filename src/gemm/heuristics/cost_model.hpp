@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "gemm/heuristics/candidates.hpp"
@@ -17,45 +18,45 @@ struct ExposedEpilogue {
 };
 
 /// The coefficients of the estimates: times in microseconds, and rates per microsecond. `fit_cost_model` fitted them to
-/// profiles/h200/library_tuning*.csv, except library_tuning_large.csv, which tests them on other shapes. They are
-/// rounded.
+/// profiles/h200/library_tuning*.csv, to profiles/h100/library_tuning.csv and to 142 random shapes on an H100
+/// (profiles/experiments.md, 40). They are rounded.
 struct CostModel {
-  double launch_us = 1.5;            ///< a kernel that has nothing to do
-  double overlap_us = 0.3;           ///< the part of it that is saved if the kernel before it still runs
-  double fill_us = 0.3;              ///< until the first loads arrive
-  double cluster_us = 0.62;          ///< a cluster's barriers
-  double block_us = 0.168;           ///< least time of a K block
+  double launch_us = 1.63;           ///< a kernel that has nothing to do
+  double overlap_us = 0.391;         ///< the part of it that is saved if the kernel before it still runs
+  double fill_us = 0.242;            ///< until the first loads arrive
+  double cluster_us = 0.741;         ///< a cluster's barriers
+  double block_us = 0.172;           ///< least time of a K block
   double mn_major_block_us = 0.121;  ///< the same if B is MN-major
-  double small_m_block_us = 0.138;   ///< the same in a kernel for small M
+  double small_m_block_us = 0.132;   ///< the same in a kernel for small M
   double sm_flops_per_us = 6.85e6;   ///< of an SM that has its operands: 924 TFLOP/s for 132 of them
-  double byte_us = 4.6e-7;  ///< products slow down by so much for each byte, because moving it takes power
-  double slowness_64_columns = 1.18;           ///< factor on the products' time for tiles of 64 columns
-  double slowness_one_consumer = 1.09;         ///< for one consumer: nobody else multiplies while it waits
-  double slowness_small_tiles = 1.035;         ///< for tiles up to 128x128: they read more of shared memory
+  double byte_us = 5.77e-7;  ///< products slow down by so much for each byte, because moving it takes power
+  double slowness_64_columns = 1.19;           ///< factor on the products' time for tiles of 64 columns
+  double slowness_one_consumer = 1.05;         ///< for one consumer: nobody else multiplies while it waits
+  double slowness_small_tiles = 1.02;          ///< for tiles up to 128x128: they read more of shared memory
   double slowness_medium_tiles = 1.02;         ///< for cooperative tiles between 128x128 and 128x256
-  double sm_bytes_per_us = 1.22e5;             ///< to one SM
-  double small_m_sm_bytes_per_us = 9.1e4;      ///< to one SM in a kernel for small M, mostly from memory
+  double sm_bytes_per_us = 1.2e5;              ///< to one SM
+  double small_m_sm_bytes_per_us = 9.3e4;      ///< to one SM in a kernel for small M, mostly from memory
   double sm_lines_per_us = 1190;               ///< to one SM, in requests to L2
   double l2_bytes_per_us = 8.6e6;              ///< that all SMs read from L2
   double l2_sharers = 7.2;                     ///< of the same rows, so that they begin to share reads
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
-  double memory_share = 0.828;          ///< of the peak, with reads that are not balanced over all channels
-  double small_m_memory_share = 0.867;  ///< in a kernel for small M
+  double memory_share = 0.829;          ///< of the peak, with reads that are not balanced over all channels
+  double small_m_memory_share = 0.864;  ///< in a kernel for small M
   /// In the pingpong kernel with batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// with it as with the fastest other kernel (H100).
   double pingpong_batch_share = 0.75;
-  double store_elems_per_us = 1.68e4;    ///< from one SM
-  double mixed_n_exposed_store = 0.84;   ///< the share of the store that no product hides
-  double pingpong_exposed_store = 0.68;  ///< the same in the pingpong schedule
+  double store_elems_per_us = 1.72e4;     ///< from one SM
+  double mixed_n_exposed_store = 0.813;   ///< the share of the store that no product hides
+  double pingpong_exposed_store = 0.586;  ///< the same in the pingpong schedule
   ExposedEpilogue cooperative_exposed = {6.2e-5, 3.7e-5, 2.5e-5,
                                          6.6e-5};                  ///< with one tile N and two consumers
-  ExposedEpilogue mixed_n_exposed = {2.9e-5, 3.5e-5, 4.4e-5, 0};   ///< the cooperative schedule's
+  ExposedEpilogue mixed_n_exposed = {2.3e-5, 1.8e-5, 4.4e-5, 0};   ///< the cooperative schedule's
   ExposedEpilogue pingpong_exposed = {0, 0.5e-5, 2.3e-5, 3.5e-5};  ///< but for a CTA's last tile
-  double reduce_us = 1.36;                ///< to exchange the partials of a split-K, beside sending them
-  double mn_major_peer_us = 0.355;        ///< in addition for each peer, if B is MN-major
-  double reduce_elems_per_us = 4180;      ///< partials that an SM sends
-  double workspace_us = 7.6;              ///< the kernel that adds up partials from the workspace
-  double workspace_bytes_per_us = 7.4e6;  ///< to the workspace and back
+  double reduce_us = 0.936;                ///< to exchange the partials of a split-K, beside sending them
+  double mn_major_peer_us = 0.47;          ///< in addition for each peer, if B is MN-major
+  double reduce_elems_per_us = 3910;       ///< partials that an SM sends
+  double workspace_us = 7.65;              ///< the kernel that adds up partials from the workspace
+  double workspace_bytes_per_us = 8.92e6;  ///< to the workspace and back
 };
 
 /// The model for a GPU.
@@ -64,11 +65,27 @@ CostModel cost_model_of(const Device& device);
 /// The number of clusters of a configuration that the GPU runs at a time.
 using ActiveClusters = std::function<int(const GemmConfig&)>;
 
+/// What takes the largest part of an estimated time.
+enum class Limit {
+  TensorCores,
+  Memory,    ///< bytes from memory and to it
+  L2,        ///< bytes from L2
+  SmBytes,   ///< bytes, or requests, of one SM
+  Latency,   ///< the least time of a K block
+  Overhead,  ///< the start of the launch, and the exchange of partials
+  Stores     ///< of D, with the epilogue
+};
+
+/// "the tensor cores", for "limited by the tensor cores".
+std::string_view to_string(Limit limit);
+
 /// A configuration with its estimated time.
 struct Estimate {
   GemmConfig config;
   double time_us;
-  int waves;  ///< of clusters, one after the other
+  int waves;         ///< of clusters, one after the other
+  double last_wave;  ///< the share of the last wave's places that have a tile
+  Limit limit;
   /// Launches gain if they begin before the kernel before them in the stream ends.
   bool overlaps = false;
 };

@@ -212,7 +212,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
 /// In bytes per microsecond, by what the driver says of its clock and its bus.
 double memory_peak_of(const std::string& gpu) {
   if (gpu == "NVIDIA H200") return kH200MemoryBytesPerUs;
-  if (gpu == "NVIDIA H100 80GB HBM3") return 3.35e6;
+  if (gpu == "NVIDIA H100 80GB HBM3") return kH100MemoryBytesPerUs;
   throw std::runtime_error(fmt::format("the memory's rate of a GPU '{}' is not known", gpu));
 }
 

@@ -1,27 +1,50 @@
 #include "gemm/heuristics/tuned.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <cmath>
 
 namespace hopper_gemm::library {
 namespace {
 
-constexpr TunedProblem kTunedProblems[] = {
+constexpr TunedProblem kTunedOnH100[] = {
+#include "gemm/heuristics/tuned_h100.inc"
+};
+constexpr TunedProblem kTunedOnH200[] = {
 #include "gemm/heuristics/tuned_h200.inc"
 };
-constexpr int kTunedSmCount = 132;
+
+constexpr TunedTable kTables[] = {
+    {.gpu = "an H100",
+     .sm_count = 132,
+     .memory_bytes_per_us = kH100MemoryBytesPerUs,
+     .problems = kTunedOnH100},
+    {.gpu = "an H200",
+     .sm_count = 132,
+     .memory_bytes_per_us = kH200MemoryBytesPerUs,
+     .problems = kTunedOnH200},
+};
+
+bool is_of(const TunedTable& table, const Device& device) {
+  constexpr double kAlike = 0.1;
+  return device.sm_count == table.sm_count &&
+         std::abs(device.memory_bytes_per_us / table.memory_bytes_per_us - 1) < kAlike;
+}
 
 }  // namespace
 
-std::span<const TunedProblem> tuned_problems() { return kTunedProblems; }
+std::span<const TunedTable> tuned_tables() { return kTables; }
 
-std::string_view tuned_config(const KernelArgs& args, const Device& device) {
-  if (device.sm_count != kTunedSmCount || args.a.major != OperandMajor::K || args.batch_count != 1) return {};
-  const auto* const found =
-      std::find_if(std::begin(kTunedProblems), std::end(kTunedProblems), [&](const TunedProblem& problem) {
-        return problem.shape == args.shape && problem.b_major == args.b.major;
-      });
-  return found == std::end(kTunedProblems) ? std::string_view() : found->config;
+TunedChoice tuned_choice(const KernelArgs& args, const Device& device) {
+  if (args.a.major != OperandMajor::K || args.batch_count != 1) return {};
+  for (const TunedTable& table : kTables) {
+    if (!is_of(table, device)) continue;
+    const auto found =
+        std::find_if(table.problems.begin(), table.problems.end(), [&](const TunedProblem& problem) {
+          return problem.shape == args.shape && problem.b_major == args.b.major;
+        });
+    if (found != table.problems.end()) return {found->config, table.gpu};
+  }
+  return {};
 }
 
 }  // namespace hopper_gemm::library

@@ -14,12 +14,25 @@ struct TunedProblem {
   std::string_view config;
 };
 
-/// The table, measured on an H200, mostly with `matmul tune best` (tools/generate_tuned_table.py).
-/// profiles/h200/README.md says for which shapes the table does not hold the fastest configuration.
-std::span<const TunedProblem> tuned_problems();
+/// What was measured on one kind of GPU, mostly with `matmul tune best` (tools/generate_tuned_table.py).
+struct TunedTable {
+  std::string_view gpu;  ///< "an H200"
+  int sm_count;
+  double memory_bytes_per_us;
+  std::span<const TunedProblem> problems;
+};
 
-/// The table's configuration for this shape and these layouts, or an empty name. The table was measured on an H200, and
-/// answers only for GPUs with as many SMs.
-std::string_view tuned_config(const KernelArgs& args, const Device& device);
+/// The tables. The README.md of each folder of profiles/ says for which shapes its table does not hold the fastest
+/// configuration.
+std::span<const TunedTable> tuned_tables();
+
+/// An entry of a table, or nothing.
+struct TunedChoice {
+  std::string_view config;
+  std::string_view gpu;  ///< on which it was measured
+};
+
+/// The entry for this shape and these layouts, in the table of a GPU with as many SMs and as fast a memory.
+TunedChoice tuned_choice(const KernelArgs& args, const Device& device);
 
 }  // namespace hopper_gemm::library

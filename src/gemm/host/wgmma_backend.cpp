@@ -157,10 +157,10 @@ class PreparedWgmma final : public PreparedGemm {
 };
 
 std::string text_of(const Estimate& estimate) {
-  char time[32];
-  std::snprintf(time, sizeof time, "%.1f", estimate.time_us);
-  return name_of(estimate.config) + ": " + time + " us, " + std::to_string(estimate.waves) +
-         (estimate.waves == 1 ? " wave" : " waves");
+  char numbers[96];
+  std::snprintf(numbers, sizeof numbers, "%.1f us, %d %s %.0f %% full", estimate.time_us, estimate.waves,
+                estimate.waves == 1 ? "wave," : "waves, the last one", 100 * estimate.last_wave);
+  return name_of(estimate.config) + ": " + numbers + ", limited by " + std::string(to_string(estimate.limit));
 }
 
 std::vector<std::string> configs() {
@@ -219,10 +219,13 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     chosen = serves ? find(requested) : estimates.begin();
     reason = serves ? "asked for"
                     : "asked for, but its kernel cannot compute this problem, so another kernel runs";
-  } else if (const auto tuned = find(tuned_config(problem.args, device));
-             tuned != estimates.end() && was_measured_with(*tuned, problem)) {
-    chosen = tuned;
-    reason = "measured to be fast for this shape on an H200";
+  } else {
+    const TunedChoice choice = tuned_choice(problem.args, device);
+    const auto tuned = find(choice.config);
+    if (tuned != estimates.end() && was_measured_with(*tuned, problem)) {
+      chosen = tuned;
+      reason = "measured to be fast for this shape on " + std::string(choice.gpu);
+    }
   }
   if (chosen == estimates.end()) return no_room;
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
