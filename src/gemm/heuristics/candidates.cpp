@@ -221,23 +221,40 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   return kernel.epilogues == Epilogues::All || !args.epilogue.has_aux;
 }
 
-std::string fault_of(const Problem& problem, const GemmConfig& config) {
+namespace {
+
+enum class Fault { None, FewBlocks, LargeD, LargeWorkspace };
+
+Fault kind_of_fault(const Problem& problem, const GemmConfig& config) {
   const KernelArgs& args = problem.args;
-  const int block_k = config.kernel.block_k;
-  const int k_blocks = ceil_div(args.shape.k, block_k);
-  if (config.split_k * config.workspace_split_k > k_blocks) {
-    return "K has " + std::to_string(k_blocks) + " blocks of " + std::to_string(block_k) +
-           ", fewer than the CTAs that would share it";
+  if (config.split_k * config.workspace_split_k > ceil_div(args.shape.k, config.kernel.block_k)) {
+    return Fault::FewBlocks;
   }
-  if (config.workspace_split_k == 1) return "";
+  if (config.workspace_split_k == 1) return Fault::None;
   // A larger D has enough tiles to keep the GPU busy without a split-K.
   constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
-  if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) {
-    return "D has more than 2^24 elements, which is too many for a split-K through the workspace";
-  }
-  if (const std::size_t bytes = workspace_bytes(args, config); bytes > problem.workspace_limit_bytes) {
-    return "its partials take a workspace of " + std::to_string(bytes) + " bytes, but the limit is " +
-           std::to_string(problem.workspace_limit_bytes);
+  if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) return Fault::LargeD;
+  return workspace_bytes(args, config) > problem.workspace_limit_bytes ? Fault::LargeWorkspace : Fault::None;
+}
+
+}  // namespace
+
+bool suits(const Problem& problem, const GemmConfig& config) {
+  return kind_of_fault(problem, config) == Fault::None;
+}
+
+std::string fault_of(const Problem& problem, const GemmConfig& config) {
+  const int block_k = config.kernel.block_k;
+  switch (kind_of_fault(problem, config)) {
+    case Fault::None: return "";
+    case Fault::FewBlocks:
+      return "K has " + std::to_string(ceil_div(problem.args.shape.k, block_k)) + " blocks of " +
+             std::to_string(block_k) + ", fewer than the CTAs that would share it";
+    case Fault::LargeD:
+      return "D has more than 2^24 elements, which is too many for a split-K through the workspace";
+    case Fault::LargeWorkspace:
+      return "its partials take a workspace of " + std::to_string(workspace_bytes(problem.args, config)) +
+             " bytes, but the limit is " + std::to_string(problem.workspace_limit_bytes);
   }
   return "";
 }

@@ -19,7 +19,10 @@ std::vector<GemmConfig> all_configs();
 /// The configuration with that name, if there is one.
 std::optional<GemmConfig> find_config(std::string_view name);
 
-/// The reason why no GPU can compute the problem with `config`, or an empty string.
+/// Whether there are enough K blocks and workspace for `config`.
+bool suits(const Problem& problem, const GemmConfig& config);
+
+/// The reason why it does not suit the problem, or an empty string.
 std::string fault_of(const Problem& problem, const GemmConfig& config);
 
 /// The reason why TMA cannot address an operand, or an empty string. alignment_bytes: its address is a multiple of

@@ -143,7 +143,7 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,
 /// the one with less to compute is still faster.
-double both(double x, double y) { return std::sqrt(std::hypot(x * x, y * y)); }
+double both(double x, double y) { return std::sqrt(std::sqrt(x * x * x * x + y * y * y * y)); }
 
 /// The time that a general epilogue adds to the products' for each element of a tile, with the coefficients of one kind of
 /// kernel.
@@ -319,9 +319,10 @@ CostModel cost_model_of(const Device& device) { return {.memory_peak = device.me
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
                              const CostModel& model) {
   std::vector<Estimate> estimates;
-  for (const GemmConfig& config : all_configs()) {
-    if (!can_compute(config.kernel, problem) || !fault_of(problem, config).empty() ||
-        active_clusters(config) == 0) {
+  static const std::vector<GemmConfig> configs = all_configs();
+  estimates.reserve(configs.size());
+  for (const GemmConfig& config : configs) {
+    if (!can_compute(config.kernel, problem) || !suits(problem, config) || active_clusters(config) == 0) {
       continue;
     }
     estimates.push_back(estimate(problem.args, config, active_clusters, model));

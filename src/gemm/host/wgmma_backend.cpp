@@ -7,14 +7,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -72,24 +71,48 @@ const KernelFamily& family_of(const KernelConfig& kernel) {
   return cooperative::kFamily;
 }
 
+/// What decides how many clusters of a configuration a GPU runs at a time. sm_count is a part of it, because an emulated
+/// GPU may get another number of SMs. workspace_split_k is not, because it does not change the size of a cluster.
+struct ClusterKind {
+  int device;
+  std::uint64_t context;
+  int sm_count;
+  KernelConfig kernel;
+  int split_k;
+
+  friend bool operator==(const ClusterKind&, const ClusterKind&) = default;
+};
+
+struct HashOfClusterKind {
+  std::size_t operator()(const ClusterKind& kind) const {
+    const KernelConfig& kernel = kind.kernel;
+    std::uint64_t hash = kind.context;
+    for (const int value :
+         {kind.device, kind.sm_count, static_cast<int>(kernel.schedule), kernel.consumers, kernel.block_m,
+          kernel.block_n, kernel.stages, kernel.cluster_m, kernel.cluster_n, kernel.block_k, kind.split_k}) {
+      constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
+      hash = (hash ^ static_cast<std::uint64_t>(value)) * kOdd;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
 /// The result of cudaOccupancyMaxActiveClusters, or 0 if not even one cluster fits. Results are kept, because this call
 /// takes longer than everything else that a plan needs. Thread-safe.
 int active_clusters(const Device& device, const GemmConfig& config) {
   static std::mutex mutex;
-  // sm_count is part of the key, because an emulated GPU may get another number of SMs. workspace_split_k is not,
-  // because it does not change the size of a cluster.
-  static std::map<std::tuple<int, std::uint64_t, int, std::string>, int> known;
+  static std::unordered_map<ClusterKind, int, HashOfClusterKind> known;
   const std::lock_guard<std::mutex> lock(mutex);
   const bool is_small_m = config.kernel.schedule == Schedule::SmallM;
   const KernelConfig kernel = is_small_m ? compiled(config.kernel) : config.kernel;
-  const std::tuple key(device.id, device.context, device.sm_count,
-                       name_of({.kernel = kernel, .split_k = config.split_k}));
-  if (const auto entry = known.find(key); entry != known.end()) return entry->second;
+  const ClusterKind kind = {device.id, device.context, device.sm_count, kernel, config.split_k};
+  if (const auto entry = known.find(kind); entry != known.end()) return entry->second;
   int clusters = 0;
   const Status status =
       family_of(kernel).active_clusters({.kernel = kernel, .split_k = config.split_k}, &clusters);
   // Other errors are not kept, because the next call may succeed.
-  if (status.ok() || status.code() == StatusCode::Unsupported) known.emplace(key, clusters);
+  if (status.ok() || status.code() == StatusCode::Unsupported) known.emplace(kind, clusters);
   return clusters;
 }
 
@@ -195,6 +218,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   const Status no_room = unsupported("wgmma: the GPU has no room for a CTA");
   const std::vector<Estimate> estimates = ranked(problem, device);
   const auto find = [&](std::string_view name) {
+    if (name.empty()) return estimates.end();
     return std::find_if(estimates.begin(), estimates.end(),
                         [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
   };
