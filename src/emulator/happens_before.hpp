@@ -18,10 +18,13 @@ namespace hopper_gemm::emulator {
 class VectorClock {
  public:
   VectorClock() = default;
-  explicit VectorClock(std::size_t components) {
+  /// Forgets all. Room for that many components stays.
+  void restart(std::size_t components) {
     constexpr std::size_t kUsualMbarriers = 64;  // each adds a component
     times_.reserve(components + kUsualMbarriers);
-    times_.resize(components);
+    times_.assign(components, 0);
+    others_.clear();
+    launches_ = 0;
   }
 
   std::uint32_t& operator[](std::size_t component) {

@@ -126,7 +126,7 @@ bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std
     schedule();
   } catch (const WorkFailure&) {  // NOLINT(bugprone-empty-catch): fail() has written the report
   }
-  for (const auto& cluster : clusters_) give_back_memory(*cluster);
+  for (const auto& cluster : clusters_) give_back_memory(cluster.get());
   clusters_.clear();
   active_ = nullptr;
   current = nullptr;
@@ -152,8 +152,19 @@ GenericUses* Machine::take_uses() {
   return uses;
 }
 
-void Machine::give_back_memory(const Cluster& cluster) {
-  for (const auto& cta : cluster.ctas) {
+std::unique_ptr<Cta> Machine::take_cta() {
+  auto cta = std::make_unique<Cta>();
+  if (free_ctas_.empty()) return cta;
+  // The largest lists. The others are short.
+  Cta& ended = *free_ctas_.back();
+  cta->granules = std::move(ended.granules);
+  cta->threads = std::move(ended.threads);
+  free_ctas_.pop_back();
+  return cta;
+}
+
+void Machine::give_back_memory(Cluster* cluster) {
+  for (auto& cta : cluster->ctas) {
     for (const Granule& granule : cta->granules) {
       if (granule.generic == nullptr) continue;
       granule.generic->forget(kAllWords);
@@ -161,6 +172,7 @@ void Machine::give_back_memory(const Cluster& cluster) {
     }
     free_shared_blocks_.push_back(cta->shared);
     for (const Thread& thread : cta->threads) free_stacks_.push_back(thread.stack);
+    free_ctas_.push_back(std::move(cta));
   }
 }
 
@@ -179,14 +191,14 @@ void Machine::begin_cluster() {
   cluster->number = global_order.begin_cluster(first_cta, threads, static_cast<std::size_t>(cluster_size_));
   const int registers = std::min(255, kRegisterFile / static_cast<int>(threads) / 8 * 8);
   for (int rank = 0; rank < cluster_size_; ++rank) {
-    cluster->ctas.push_back(std::make_unique<Cta>());
+    cluster->ctas.push_back(take_cta());
     Cta* const cta = cluster->ctas.back().get();
     cta->cluster = cluster;
     cta->rank = static_cast<std::uint32_t>(rank);
     cta->index = {first_cta + cta->rank, 0, 0};
     cta->shared = take(&free_shared_blocks_, kSharedBlockBytes);
     std::memset(cta->shared, kUndefinedByte, shared_bytes_);
-    cta->granules.resize((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes);
+    cta->granules.assign((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes, {});
     cta->threads.resize(threads);
     cta->warps.resize(warps);
     cta->warpgroups.resize(warpgroups);
@@ -199,11 +211,14 @@ void Machine::begin_cluster() {
     }
     for (std::size_t i = 0; i < threads; ++i) {
       Thread& thread = cta->threads[i];
+      VectorClock clock = std::move(thread.clock);
+      thread = {};
+      thread.clock = std::move(clock);
       thread.cta = cta;
       thread.number = static_cast<int>(i);
       thread.index = {static_cast<unsigned>(i), 0, 0};
       thread.component = static_cast<std::size_t>(rank) * threads + i;
-      thread.clock = VectorClock(cluster->components);
+      thread.clock.restart(cluster->components);
       thread.clock[thread.component] = 1;
       thread.clock.know_launches(global_order.known_at_begin());
       thread.warp = &cta->warps[i / kWarpSize];
@@ -219,7 +234,7 @@ void Machine::begin_cluster() {
 // Copies of a cluster may be under way after its threads have ended.
 void Machine::end_if_over(Cluster* cluster) {
   if (!cluster->work.empty() || cluster->live_threads() > 0) return;
-  give_back_memory(*cluster);
+  give_back_memory(cluster);
   active_ = nullptr;
   std::erase_if(clusters_, [cluster](const auto& other) { return other.get() == cluster; });
 }

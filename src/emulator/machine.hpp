@@ -413,7 +413,9 @@ class Machine {
   void check_exit(Cta* cta);
   /// Memory that no cluster uses; maps new memory if there is none.
   static unsigned char* take(std::vector<unsigned char*>* free_blocks, std::size_t bytes);
-  void give_back_memory(const Cluster& cluster);
+  void give_back_memory(Cluster* cluster);
+  /// A new CTA, in the memory of one that has ended.
+  std::unique_ptr<Cta> take_cta();
 
   Config config_;
   Random random_{0};
@@ -437,6 +439,7 @@ class Machine {
   const AsyncWork* stepping_ = nullptr;
   std::vector<unsigned char*> free_stacks_;
   std::vector<unsigned char*> free_shared_blocks_;
+  std::vector<std::unique_ptr<Cta>> free_ctas_;
   std::deque<GenericUses> uses_;
   std::vector<GenericUses*> free_uses_;
   bool failed_ = false;
