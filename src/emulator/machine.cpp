@@ -659,10 +659,6 @@ void check_proxy_fences(const Granule& granule, std::uint32_t index, const char*
   }
 }
 
-}  // namespace
-
-namespace {
-
 void check_write_is_known(const GenericWrite& write, std::uint32_t address, const char* access,
                           NextAccess next) {
   if (current->clock.knows(write.component, write.clock)) return;

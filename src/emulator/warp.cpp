@@ -26,8 +26,7 @@ void for_each_lane(std::uint32_t mask, Visit visit) {
 // came.
 void share_clocks(std::uint32_t mask) {
   machine.note_progress();
-  Thread* const first =
-      &current->cta->threads[static_cast<std::size_t>(current->number / kWarpSize * kWarpSize)];
+  Thread* const first = current - current->number % kWarpSize;
   VectorClock& joined = current->warp->joined;
   joined = current->clock;
   for_each_lane(mask, [&](std::size_t lane) { joined.join(first[lane].clock); });
