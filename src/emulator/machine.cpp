@@ -633,7 +633,7 @@ void fence_cluster() {
 namespace {
 
 std::uint32_t address_of(std::uint32_t granule) { return kSharedWindow + granule * kGranuleBytes; }
-/// Of the first of these words.
+/// The address of the first of these words.
 std::uint32_t address_of(std::uint32_t granule, std::uint32_t words) {
   return address_of(granule) + static_cast<std::uint32_t>(std::countr_zero(words)) * kWordBytes;
 }
