@@ -81,6 +81,7 @@ struct Time {
 /// The last measured run of a shape and its layouts of A and B on a GPU.
 struct Shape {
   std::string gpu;
+  double memory_peak;
   Problem problem;
   std::vector<Time> times;
 };
@@ -92,7 +93,8 @@ std::string name_of(const Shape& shape) {
                      args.b.major == OperandMajor::MN ? ", B row" : "");
 }
 
-/// The number of clusters that an H100 or an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that fill an SM.
+/// The number of clusters that an H100 or an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that
+/// fill an SM.
 /// Several CTAs of a kernel for small M may share an SM. They take 2 KiB or less beside their stages.
 int active_clusters_of_132_sms(const GemmConfig& config) {
   constexpr int kOfSize[] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
@@ -140,6 +142,13 @@ std::vector<std::string> fields_of(const std::string& line) {
 bool has_whole_tiles(const GemmShape& shape) {
   const auto is_whole = [](int extent) { return extent <= kBlockK || extent % 16 != 8; };
   return is_whole(shape.m) && is_whole(shape.n);
+}
+
+/// In bytes per microsecond, by what the driver says of its clock and its bus.
+double memory_peak_of(const std::string& gpu) {
+  if (gpu == "NVIDIA H200") return kH200MemoryBytesPerUs;
+  if (gpu == "NVIDIA H100 80GB HBM3") return kH100MemoryBytesPerUs;
+  throw std::runtime_error(fmt::format("the memory's rate of a GPU '{}' is not known", gpu));
 }
 
 /// Reads files of `matmul tune best --csv`: the runs in burst mode of configurations that still exist. Throws
@@ -202,24 +211,18 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
   std::vector<Shape> shapes;
   for (const auto& [key, of_shape] : runs) {
     const auto& [gpu, m, n, k, a_major, b_major] = key;
-    shapes.push_back({gpu, problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
+    shapes.push_back(
+        {gpu, memory_peak_of(gpu), problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
   }
   if (shapes.empty())
     throw std::runtime_error("there is no row of version best with a configuration of wgmma in burst mode");
   return shapes;
 }
 
-/// In bytes per microsecond, by what the driver says of its clock and its bus.
-double memory_peak_of(const std::string& gpu) {
-  if (gpu == "NVIDIA H200") return kH200MemoryBytesPerUs;
-  if (gpu == "NVIDIA H100 80GB HBM3") return kH100MemoryBytesPerUs;
-  throw std::runtime_error(fmt::format("the memory's rate of a GPU '{}' is not known", gpu));
-}
-
 double estimate_us(const Shape& shape, const Time& time, const CostModel& model) {
   static const ActiveClusters active_clusters = active_clusters_of_132_sms;
   CostModel of_gpu = model;
-  of_gpu.memory_peak = memory_peak_of(shape.gpu);
+  of_gpu.memory_peak = shape.memory_peak;
   return estimate(shape.problem.args, time.config, active_clusters, of_gpu).time_us;
 }
 
