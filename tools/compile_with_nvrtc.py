@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compiles device code to machine code with the NVRTC of another CUDA 12 version, to show that it compiles there.
 
-usage: compile_with_nvrtc.py --root DIR [--arch sm_90a]... FILE...
+usage: compile_with_nvrtc.py --root DIR [--arch sm_90a]... [--log LOG] FILE...
 
 DIR holds the wheels of one CUDA version, for example
   pip install --target DIR nvidia-cuda-nvrtc-cu12==12.3.107 nvidia-cuda-runtime-cu12==12.3.101 \\
       nvidia-cuda-cccl-cu12==12.3.101.post1 nvidia-cuda-nvcc-cu12==12.3.107
 The tool needs no GPU and no driver. It compiles the part of a file above the line `// Host side`, or the whole file if
-there is no such line, and closes the namespaces that are still open there. It prints one line per file. If there is an
-error or warning, from the front end or from ptxas, it prints that too, and the exit status is 1.
+there is no such line, and closes the namespaces that are still open there. It prints one line per file and architecture.
+If there is an error or warning, from the front end or from ptxas, it prints that too, and the exit status is 1. With
+--log it prints only those lines that have one, and writes LOG with all lines if there is none.
 """
 
 import argparse
@@ -107,6 +108,7 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, required=True, help="folder of the installed wheels")
     parser.add_argument("--arch", action="append", help="target architecture; repeatable (default: sm_90a)")
     parser.add_argument("--std", default="c++17", help="language standard (default: c++17)")
+    parser.add_argument("--log", type=pathlib.Path, help="file to write if all compiled without a warning")
     parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="FILE")
     arguments = parser.parse_args()
 
@@ -116,6 +118,7 @@ def main():
         f"--include-path={path}"
         for path in [REPOSITORY, REPOSITORY / "include", REPOSITORY / "src", *find_includes(arguments.root)]
     ]
+    lines = []
     failed = False
     for path in arguments.files:
         source = device_part(path.read_text(encoding="utf-8"))
@@ -127,10 +130,12 @@ def main():
             seconds = time.monotonic() - start
             clean = succeeded and not log
             verdict = "ok" if clean else "WARNING" if succeeded else "ERROR"
-            print(f"{path} | NVRTC {version} | {architecture} | {len(cubin)} bytes | {seconds:.1f} s | {verdict}", flush=True)
-            if log:
-                print(log, flush=True)
+            lines.append(f"{path} | NVRTC {version} | {architecture} | {len(cubin)} bytes | {seconds:.1f} s | {verdict}")
+            if not clean or not arguments.log:
+                print("\n".join(filter(None, [lines[-1], log])), flush=True)
             failed = failed or not clean
+    if arguments.log and not failed:
+        arguments.log.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 1 if failed else 0
 
 
