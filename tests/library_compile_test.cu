@@ -1,5 +1,5 @@
 // Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, of
-// columns in whole swizzle atoms and of others, the kernels with a mixed tile N, and those for small M.
+// columns in whole swizzle atoms and of others, and with swap-AB; the kernels with a mixed tile N, and those for small M.
 
 #include "gemm/kernel/cooperative.cuh"
 #include "gemm/kernel/cooperative_mixed_n.cuh"
@@ -24,6 +24,16 @@ HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int sta
   return config;
 }
 
+HG_HOST_DEVICE constexpr KernelConfig swapped_kernel(int consumers, int block_m, int block_n, int stages,
+                                                     int cluster_m, int cluster_n) {
+  KernelConfig config = kernel(consumers, block_n, stages, cluster_m, cluster_n);
+  config.block_m = block_m;
+  config.swap_ab = true;
+  config.epilogues = Epilogues::AlphaOnly;
+  config.majors = Majors::KMajorA;
+  return config;
+}
+
 #define HG_INSTANTIATE(config, kind)                                        \
   template __global__ void gemm_kernel<Config<config, EpilogueKind::kind>>( \
       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
@@ -36,6 +46,8 @@ HG_INSTANTIATE((kernel(1, 256, 5)), AlphaOnly);
 HG_INSTANTIATE((kernel(1, 256, 5)), General);
 HG_INSTANTIATE((kernel(2, 208, 4, 2)), AlphaOnly);
 HG_INSTANTIATE((kernel(1, 176, 7, 2, 2)), AlphaOnly);
+HG_INSTANTIATE((swapped_kernel(2, 240, 128, 4, 2, 1)), AlphaOnly);
+HG_INSTANTIATE((swapped_kernel(1, 96, 64, 9, 2, 4)), AlphaOnly);
 
 #undef HG_INSTANTIATE
 

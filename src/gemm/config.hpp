@@ -23,13 +23,21 @@ enum class Epilogues {
   All  ///< also C and aux; with a mixed tile N, C must have 16-bit elements and TMA must be able to load it
 };
 
-/// Which layouts of the operands a kernel is compiled for. The columns of an MN-major B come in whole swizzle atoms, so
-/// block_n must then be a multiple of 64.
+/// Which layouts of the operands a kernel is compiled for. The lines of an MN-major operand come in whole swizzle atoms:
+/// block_m must be a multiple of 64 for such an A, and block_n for such a B.
 enum class Majors {
   Any,
+  KMajorA,  ///< A is K-major, B has any layout
   KMajorB,  ///< B is K-major, A has any layout
   KMajor    ///< A and B are K-major
 };
+
+HG_HOST_DEVICE constexpr bool takes_mn_major_a(Majors majors) {
+  return majors == Majors::Any || majors == Majors::KMajorB;
+}
+HG_HOST_DEVICE constexpr bool takes_mn_major_b(Majors majors) {
+  return majors == Majors::Any || majors == Majors::KMajorA;
+}
 
 /// What is decided at compile time: what one CTA computes, and how CTAs share their loads. It is a structural type,
 /// because it is a template parameter of the kernels.
@@ -77,6 +85,8 @@ enum class EpilogueKind {
 /// Staging buffers of each consumer warp in the cooperative kernel of one tile N, of 2 KiB each.
 inline constexpr int kStoreBuffers = 2;
 inline constexpr int kStoreBufferBytes = 16 * 128;
+/// Rows of D that a consumer warpgroup stages and stores at a time with swap-AB.
+inline constexpr int kSwappedRows = 32;
 
 HG_HOST_DEVICE constexpr int cluster_size(const KernelConfig& kernel) {
   return kernel.cluster_m * kernel.cluster_n;
@@ -162,21 +172,24 @@ HG_HOST_DEVICE constexpr int max_split_k(const KernelConfig& kernel) {
 
 /// The reason why the cooperative kernel of one tile N cannot be compiled for a configuration, or nullptr.
 HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
-  if (kernel.schedule != Schedule::Cooperative || kernel.narrow_n != 0 || kernel.swap_ab) {
-    return "the schedule is cooperative, with one tile N, and A gives wgmma its rows";
+  if (kernel.schedule != Schedule::Cooperative || kernel.narrow_n != 0) {
+    return "the schedule is cooperative, with one tile N";
   }
+  if (kernel.swap_ab && kernel.epilogues != Epilogues::AlphaOnly)
+    return "swap-AB has the alpha-only epilogue";
   if (kernel.consumers != 1 && kernel.consumers != 2) return "there are 1 or 2 consumer warpgroups";
-  const int consumer_m = kernel.block_m / kernel.consumers;
-  if (kernel.block_m % kernel.consumers != 0 || (consumer_m != 64 && consumer_m != 128)) {
-    return "a consumer warpgroup has 64 or 128 rows";
+  const int wgmma_m = kernel.swap_ab ? kernel.block_n : kernel.block_m;
+  const int wgmma_n = kernel.swap_ab ? kernel.block_m : kernel.block_n;
+  const int consumer_m = wgmma_m / kernel.consumers;
+  if (wgmma_m % kernel.consumers != 0 || (consumer_m != 64 && consumer_m != 128)) {
+    return "a consumer warpgroup has 64 or 128 rows of wgmma's D";
   }
-  if (kernel.block_n < 64 || kernel.block_n > 256 || kernel.block_n % 16 != 0) {
-    return "block_n is a multiple of 16 from 64 to 256";
+  if (wgmma_n < (kernel.swap_ab ? kSwappedRows : kBlockK) || wgmma_n > 256 || wgmma_n % 16 != 0) {
+    return "wgmma's N is a multiple of 16 from 64, or from 32 with swap-AB, to 256";
   }
-  if (consumer_m * kernel.block_n > 64 * 256)
-    return "a consumer's tile takes more registers than 64x256 does";
-  if (kernel.cluster_m < 1 || kernel.cluster_n < 1 || cluster_size(kernel) > 4) {
-    return "a cluster that shares its loads has 1 to 4 CTAs";
+  if (consumer_m * wgmma_n > 64 * 256) return "a consumer's tile takes more registers than 64x256 does";
+  if (kernel.cluster_m < 1 || kernel.cluster_n < 1 || cluster_size(kernel) > 8) {
+    return "a cluster that shares its loads has 1 to 8 CTAs";
   }
   if (kernel.block_m % (8 * kernel.cluster_n) != 0 || kernel.block_n % (8 * kernel.cluster_m) != 0) {
     return "a CTA loads whole groups of 8 rows, over which the swizzle repeats";
@@ -184,8 +197,11 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (kernel.stages < 2) return "there are at least 2 stages: one is read while the other is filled";
   if (kernel.block_k != kBlockK) return "a stage has 64 elements along K";
   if (buffer_bytes(kernel) > 226 * 1024) return "the stages take more than 226 KiB of shared memory";
-  if (kernel.block_n % kBlockK != 0 && kernel.majors != Majors::KMajor) {
+  if (kernel.block_n % kAtomLines != 0 && takes_mn_major_b(kernel.majors)) {
     return "columns of an MN-major B come in whole swizzle atoms of 64";
+  }
+  if (kernel.block_m % kAtomLines != 0 && takes_mn_major_a(kernel.majors)) {
+    return "rows of an MN-major A come in whole swizzle atoms of 64";
   }
   return nullptr;
 }

@@ -108,6 +108,8 @@ bool is_alpha_only(const KernelConfig& kernel) {
   return kernel.epilogues == Epilogues::AlphaOnly && kernel.narrow_n == 0;
 }
 
+bool is_swapped(const KernelConfig& kernel) { return is_alpha_only(kernel) && kernel.swap_ab; }
+
 /// Each tile by all layouts, plain and general; clusters that reach below and beside D, and such that end with it; more
 /// blocks of K than stages; tiles that follow each other in a cluster, and one for each.
 std::vector<Case> cases_of_tiles() {
@@ -141,7 +143,7 @@ std::vector<Case> cases_of_alpha_only() {
   int number = 0;
   for (const GemmConfig& config : all_configs()) {
     const KernelConfig& kernel = config.kernel;
-    if (!is_alpha_only(kernel)) continue;
+    if (!is_alpha_only(kernel) || is_swapped(kernel)) continue;
     const int m = kernel.block_m * kernel.cluster_m;
     const int n = kernel.block_n * kernel.cluster_n;
     for (const GemmShape& shape :
@@ -161,6 +163,36 @@ std::vector<Case> cases_of_alpha_only() {
     LibraryProblem along_n{.shape = {m + 5, n + 8, 75}, .major_b = OperandMajor::MN};
     cases.push_back({config, along_n, 2 * cluster_size(config)});
     cases.push_back({config, general({m + 5, n + 3, 75}, number), 2 * cluster_size(config)});
+  }
+  return cases;
+}
+
+/// What kernels with swap-AB compute: clusters that reach beyond D, several tiles for each cluster, in batches, and more
+/// blocks of K than stages, with either layout of B. The first one also has what they leave to others: a beta, and an A
+/// that is not K-major.
+std::vector<Case> cases_of_swapped() {
+  std::vector<Case> cases;
+  int number = 0;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    if (!is_swapped(kernel)) continue;
+    const int m = kernel.block_m * kernel.cluster_m;
+    const int n = kernel.block_n * kernel.cluster_n;
+    const auto add = [&](const GemmShape& shape, int batch_count, int clusters) {
+      LibraryProblem problem = plain(shape, ++number);
+      problem.major_a = OperandMajor::K;
+      problem.major_b = kMajors[number / 2 % 2];
+      problem.batch_count = batch_count;
+      cases.push_back({config, problem, clusters * cluster_size(config)});
+    };
+    add({m + 5, n + 8, 75}, 1, 2 + number % 3);
+    add({kernel.block_m - 3, kernel.block_n - 8, (kernel.stages + 1) * kernel.block_k + 11}, 2, 1);
+    if (number > 2) continue;
+    add({3 * m - 7, n, 72}, 2, 1);
+    LibraryProblem problem{.shape = {m, n, 72}, .beta = -2};
+    cases.push_back({config, problem, cluster_size(config)});
+    problem = {.shape = {m, n, 72}, .major_a = OperandMajor::MN};
+    cases.push_back({config, problem, cluster_size(config)});
   }
   return cases;
 }
@@ -449,6 +481,8 @@ std::string name_of_param(const testing::TestParamInfo<Case>& param) {
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_tiles()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(FewRows, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_small_m()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(PlainTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_alpha_only()),
+                         name_of_param);
+INSTANTIATE_TEST_SUITE_P(SwappedTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_swapped()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_mixed_n()),
                          name_of_param);

@@ -601,6 +601,15 @@ MUTANTS = {
     "library_last_tile_ends_early": (LIBRARY, [(COOPERATIVE, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
     "library_last_piece_beyond_the_tile": (LIBRARY, [
         (COOPERATIVE, "corner.column + column}", "corner.column + piece * kStagingN}")]),
+    "library_swapped_staging_not_waited_for": (LIBRARY, [(COOPERATIVE, "read<kBuffers - 1>();", "read<kBuffers>();")]),
+    "library_swapped_staged_before_it_is_read": (LIBRARY, [
+        (COOPERATIVE, "read<kBuffers - 1>();\n    ptx::barrier_sync(bar, kWarpgroupThreads);\n", "read<kBuffers - 1>();\n")]),
+    "library_swapped_stored_before_it_is_staged": (LIBRARY, [
+        (COOPERATIVE, "    ptx::barrier_sync(bar, kWarpgroupThreads);\n    if (thread == 0) {", "    if (thread == 0) {")]),
+    "library_swapped_no_proxy_fence": (LIBRARY, [
+        (COOPERATIVE, "    ptx::fence_proxy_async_shared_cta();\n    ptx::barrier_sync", "    ptx::barrier_sync")]),
+    "library_swapped_last_piece_of_other_rows": (LIBRARY, [
+        (COOPERATIVE, "accum[block] + row / 2", "accum[block] + (piece * kSwappedRows / 2) % (Config::BLOCK_M / 2)")]),
     "library_last_piece_of_other_columns": (LIBRARY, [
         (COOPERATIVE, "accum[block][column / 2 + e]",
          "accum[block][(piece * kStagingN / 2 + e) % (Config::BLOCK_N / 2)]")]),

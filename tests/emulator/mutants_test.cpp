@@ -324,6 +324,12 @@ const Mutant kLibraryMutants[] = {
     {"library_last_tile_ends_early", {kWrongSum}},
     {"library_last_piece_beyond_the_tile", {kWrongSum, kOtherValues}},
     {"library_last_piece_of_other_columns", {kWrongSum, kOtherValues}},
+    {"library_swapped_staging_not_waited_for", {kStoredTooEarly}},
+    {"library_swapped_staged_before_it_is_read", {kStoredTooEarly}},
+    {"library_swapped_stored_before_it_is_staged",
+     {kWriteNotFenced, "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
+    {"library_swapped_no_proxy_fence", {kWriteNotFenced}},
+    {"library_swapped_last_piece_of_other_rows", {kWrongSum, kOtherValues}},
     {"library_workspace_split_of_the_same_k", {kWrongSum}},
     {"library_workspace_split_of_other_batches", {kWrongSum}},
     {"library_expects_whole_boxes", {"deadlock"}},
@@ -434,7 +440,7 @@ struct LibraryRun {
 
 /// Tiles that follow each other and are stored by TMA in part; a cluster's one tile of fewer blocks of K than stages,
 /// layouts of which its CTAs share slices, and more blocks than stages; K that CTAs share, of one cluster and of two;
-/// columns that are no whole swizzle atoms; pingpong; a mixed tile N, and layouts that come in swizzle atoms, and clusters
+/// columns that are no whole swizzle atoms; swap-AB; pingpong; a mixed tile N, and layouts that come in swizzle atoms, and clusters
 /// side by side; small M; many short tiles.
 std::vector<LibraryRun> library_runs() {
   using library::OperandMajor;
@@ -477,6 +483,7 @@ std::vector<LibraryRun> library_runs() {
            {.shape = {261, 264, 75}, .bias = Bias::PerColumn, .beta = -2}},
           {"cooperative", "cooperative_128x128_s6", cooperative_c},
           {"cooperative", "cooperative_64x80_w1_s10_c2x1", {.shape = {149, 168, 139}}},
+          {"cooperative", "cooperative_48x64_w1_t_s12_c2x2", {.shape = {293, 136, 75}}},
           {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {264, 776, 640}}, 2},
           {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {520, 776, 328}}, 2},
           {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 384, 328}}, 2},

@@ -87,6 +87,7 @@ std::vector<GemmConfig> all_configs() {
   append_cooperative_configs(cooperative::kLargeKernels, &configs);
   append_cooperative_configs(cooperative::kSmallKernels, &configs);
   append_cooperative_configs(cooperative::kAlphaOnlyKernels, &configs);
+  append_cooperative_configs(cooperative::kSwappedKernels, &configs);
   append_configs(kSmallMConfigs, &configs);
   append_configs(std::array{kWideConfig}, &configs);
   append_configs(kPingpongConfigs, &configs);
@@ -195,8 +196,8 @@ bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
 bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   const KernelArgs& args = problem.args;
   if (args.epilogue.beta != 0 && !can_add_c(kernel, problem)) return false;
-  if (kernel.majors != Majors::Any && args.b.major != OperandMajor::K) return false;
-  if (kernel.majors == Majors::KMajor && args.a.major != OperandMajor::K) return false;
+  if (!takes_mn_major_a(kernel.majors) && args.a.major != OperandMajor::K) return false;
+  if (!takes_mn_major_b(kernel.majors) && args.b.major != OperandMajor::K) return false;
   // Kernels count columns in 32 bits, also those of a tile that extends past D's edge.
   const auto has_room = [&](int columns) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;

@@ -16,7 +16,10 @@ constexpr double kInputBytes = 2;
 
 /// How many times as long the products take as with the largest tiles.
 double slowness(const CostModel& model, const KernelConfig& kernel) {
-  if (kernel.block_n == 64) return model.slowness_64_columns;
+  constexpr int kFewColumns = 64;
+  const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
+  const int wgmma_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
+  if (wgmma_n == kFewColumns) return model.slowness_64_columns;
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) return model.slowness_one_consumer;
   const int elems = kernel.block_m * kernel.block_n;
   if (elems <= 128 * 128) return model.slowness_small_tiles;

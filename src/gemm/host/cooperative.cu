@@ -27,12 +27,13 @@ int last_start(int extent, int block) { return extent < block ? kNoLastStart : e
 
 const Instance& instance_of(const KernelConfig& kernel) {
   using Instances = std::span<const Instance>;
-  for (const Instances instances : {Instances(kLargeInstances), Instances(kSmallInstances)}) {
+  for (const Instances instances :
+       {Instances(kLargeInstances), Instances(kSmallInstances), Instances(kAlphaOnlyInstances)}) {
     for (const Instance& instance : instances) {
       if (instance.config == kernel) return instance;
     }
   }
-  return *std::find_if(kAlphaOnlyInstances.begin(), kAlphaOnlyInstances.end(),
+  return *std::find_if(kSwappedInstances.begin(), kSwappedInstances.end(),
                        [&](const Instance& instance) { return instance.config == kernel; });
 }
 
@@ -130,7 +131,8 @@ class Launcher final : public KernelLauncher {
     if (stores_aux_by_tma(args.epilogue)) {
       HG_RETURN_IF_ERROR(encode_aux(args, kBoxRows, &matrices_.tensor_map_aux));
     }
-    return stores_d_by_tma() ? encode_output(args, kBoxRows, &map_d_) : Status();
+    return stores_d_by_tma() ? encode_output(args, kernel.swap_ab ? kSwappedRows : kBoxRows, &map_d_)
+                             : Status();
   }
 
   Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,

@@ -49,6 +49,16 @@ constexpr KernelConfig alpha_only_config(int consumers, int block_m, int block_n
   return kernel;
 }
 
+/// The same with swap-AB. wgmma's N is block_m, which may be any multiple of 16, and B may have any layout.
+constexpr KernelConfig swapped_config(int consumers, int block_m, int block_n, int stages, int cluster_m,
+                                      int cluster_n) {
+  KernelConfig kernel = config(consumers, block_m, block_n, stages, cluster_m, cluster_n);
+  kernel.swap_ab = true;
+  kernel.epilogues = Epilogues::AlphaOnly;
+  kernel.majors = Majors::KMajorA;
+  return kernel;
+}
+
 // Two consumers give the most products per byte. One consumer serves small M. Each configuration has as many stages as
 // fit. The arrays are compiled in files of their own.
 inline constexpr std::array kLargeKernels = {
@@ -74,8 +84,20 @@ inline constexpr std::array kAlphaOnlyKernels = {
     alpha_only_config(1, 64, 80, 10, 2, 1),
 };
 
+// Heights between the others, for an M that tiles of the others cover with waste, and large clusters, for small tiles
+// whose loads L2 limits: cuBLAS takes the same for these shapes (profiles/experiments.md, 41).
+inline constexpr std::array kSwappedKernels = {
+    swapped_config(1, 48, 64, 12, 2, 2),  swapped_config(1, 80, 64, 10, 2, 2),
+    swapped_config(1, 96, 64, 9, 1, 4),   swapped_config(1, 96, 64, 9, 2, 4),
+    swapped_config(2, 64, 128, 8, 4, 1),  swapped_config(2, 64, 128, 8, 2, 4),
+    swapped_config(2, 160, 128, 5, 1, 4), swapped_config(2, 160, 128, 5, 2, 4),
+    swapped_config(2, 176, 128, 5, 4, 2), swapped_config(2, 224, 128, 4, 1, 4),
+    swapped_config(2, 240, 128, 4, 2, 1),
+};
+
 extern const std::array<Instance, kLargeKernels.size()> kLargeInstances;
 extern const std::array<Instance, kSmallKernels.size()> kSmallInstances;
 extern const std::array<Instance, kAlphaOnlyKernels.size()> kAlphaOnlyInstances;
+extern const std::array<Instance, kSwappedKernels.size()> kSwappedInstances;
 
 }  // namespace hopper_gemm::library::cooperative

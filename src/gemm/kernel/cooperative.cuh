@@ -101,7 +101,8 @@ struct Config {
   static constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
   using Matrices = MatricesOf<kEpilogueKind>;
   static_assert(kIsAlphaOnly || kKernel.epilogues == Epilogues::All);
-  static constexpr bool kIsKMajor = kKernel.majors == Majors::KMajor;
+  static constexpr bool kAIsKMajor = kKernel.majors == Majors::KMajor || kKernel.majors == Majors::KMajorA;
+  static constexpr bool kBIsKMajor = kKernel.majors == Majors::KMajor;
   static constexpr int BLOCK_M = kKernel.block_m;
   static constexpr int BLOCK_N = kKernel.block_n;
   static constexpr int kNumStages = kKernel.stages;
@@ -113,7 +114,10 @@ struct Config {
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = num_threads(kKernel);
-  static constexpr int kConsumerBlocks = BLOCK_M / kNumConsumers / kWgmmaM;  // wgmmas along M
+  static constexpr bool kSwapsAB = kKernel.swap_ab;
+  static constexpr int kWgmmaN = kSwapsAB ? BLOCK_M : BLOCK_N;
+  // wgmmas along wgmma's M
+  static constexpr int kConsumerBlocks = (kSwapsAB ? BLOCK_N : BLOCK_M) / kNumConsumers / kWgmmaM;
   static constexpr int kLeaf = 8;  // cluster tiles along N of a raster group
   static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
   static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
@@ -126,10 +130,10 @@ struct Config {
                                         (1 + kNumConsumers) * (kRegistersPerSm / kNumThreads / 8 * 8));
 
   static __device__ __forceinline__ OperandMajor a_major(const Params& params) {
-    return kIsKMajor ? OperandMajor::K : params.a_major;
+    return kAIsKMajor ? OperandMajor::K : params.a_major;
   }
   static __device__ __forceinline__ OperandMajor b_major(const Params& params) {
-    return kIsKMajor ? OperandMajor::K : params.b_major;
+    return kBIsKMajor ? OperandMajor::K : params.b_major;
   }
 
   // The consumers and the producer warp read it.
@@ -139,6 +143,10 @@ struct Config {
   using BiasQueue = library::BiasQueue<(BLOCK_M > BLOCK_N ? BLOCK_M : BLOCK_N), kNumConsumerWarps>;
   using CBarriers = library::CBarriers<kNumConsumerWarps, kStoreBuffers>;
 };
+
+/// The accumulators of a consumer's thread.
+template <typename Config>
+using Accumulators = float[Config::kConsumerBlocks][Config::kWgmmaN / 2];
 
 /// The general epilogue's shared memory.
 template <typename Config>
@@ -168,7 +176,7 @@ struct alignas(1024) SharedStorage {
                     Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
-// The named barrier after which the mbarriers are initialised.
+// The named barrier after which the mbarriers are initialised. With swap-AB, the next ones are the consumers'.
 inline constexpr cuda::std::uint32_t kSetUpBarrier = 1;
 
 /// Where a CTA's tile of a cluster tile begins.
@@ -257,37 +265,45 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
   }
 }
 
-/// A consumer warpgroup's product, see multiply_stages(). thread: number in the warpgroup. Threads: the whole
-/// warpgroup.
+/// A consumer warpgroup's product, see multiply_stages(). kMajorA, kMajorB: of the GEMM's operands. thread: number in the
+/// warpgroup. Threads: the whole warpgroup.
 template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
-__device__ __forceinline__ void multiply(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
-                                         SharedStorage<Config>& smem, typename Config::Pipeline::State& state,
-                                         int num_k_blocks, int consumer, int thread) {
-  multiply_stages<Operands<T, kMajorA, kMajorB>, Config::BLOCK_N>(
-      accum, smem.pipeline, state, num_k_blocks,
-      ptx::smem_addr(smem.a[0] + consumer * Config::kConsumerBlocks * kWgmmaM * kLineBytes),
-      Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
+__device__ __forceinline__ void multiply(Accumulators<Config>& accum, SharedStorage<Config>& smem,
+                                         typename Config::Pipeline::State& state, int num_k_blocks,
+                                         int consumer, int thread) {
+  const int first_line = consumer * Config::kConsumerBlocks * kWgmmaM;
+  if constexpr (Config::kSwapsAB) {
+    multiply_stages<Operands<T, kMajorB, kMajorA>, Config::kWgmmaN>(
+        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.b[0] + first_line * kLineBytes),
+        Config::kStageBytesB, ptx::smem_addr(smem.a[0]), Config::kStageBytesA, thread, [] {});
+  } else {
+    multiply_stages<Operands<T, kMajorA, kMajorB>, Config::kWgmmaN>(
+        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.a[0] + first_line * kLineBytes),
+        Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
+  }
 }
 
 /// Selects the loop for the launch's layouts. Threads: see multiply().
 template <typename Config, typename T>
-__device__ __forceinline__ void multiply_layouts(float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
-                                                 SharedStorage<Config>& smem,
+__device__ __forceinline__ void multiply_layouts(Accumulators<Config>& accum, SharedStorage<Config>& smem,
                                                  typename Config::Pipeline::State& state,
                                                  const Params& params, int num_k_blocks, int consumer,
                                                  int thread) {
   using ptx::Major;
   const bool a_is_k_major = Config::a_major(params) == OperandMajor::K;
   const bool b_is_k_major = Config::b_major(params) == OperandMajor::K;
+  static_assert(Config::kAIsKMajor || !Config::kBIsKMajor);
   if (a_is_k_major && b_is_k_major) {
     multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
-  } else if constexpr (!Config::kIsKMajor) {
+  } else if constexpr (!Config::kBIsKMajor) {
     if (a_is_k_major) {
       multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
-    } else if (b_is_k_major) {
-      multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
-    } else {
-      multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+    } else if constexpr (!Config::kAIsKMajor) {
+      if (b_is_k_major) {
+        multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+      } else {
+        multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+      }
     }
   }
 }
@@ -320,6 +336,88 @@ struct StagingQueue {
   }
 };
 
+/// The staging buffers of a consumer warpgroup with swap-AB. Each holds kSwappedRows rows of 64 columns of D, to which
+/// every warp contributes 16 columns. The warpgroup takes one after the other, and TMA stores each as a bulk group of
+/// its first thread.
+struct WarpgroupStaging {
+  static constexpr int kBufferBytes = kSwappedRows * kLineBytes;
+  static constexpr int kBuffers = 4 * kStoreBuffers * kStoreBufferBytes / kBufferBytes;
+
+  unsigned char* buffers;   ///< those of its four warps
+  cuda::std::uint32_t bar;  ///< the number of its named barrier
+  int thread;               ///< number in the warpgroup
+  int number = 0;           ///< of the next buffer
+
+  /// Waits until TMA has read the next buffer, and returns it. Threads: the whole warpgroup.
+  __device__ __forceinline__ ptx::SmemAddr acquire() {
+    if (thread == 0) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
+    ptx::barrier_sync(bar, kWarpgroupThreads);
+    const ptx::SmemAddr buffer = ptx::smem_addr(buffers + number * kBufferBytes);
+    number = number + 1 < kBuffers ? number + 1 : 0;
+    return buffer;
+  }
+
+  /// Stores a buffer that every warp has written. Threads: the whole warpgroup.
+  __device__ __forceinline__ void store(ptx::SmemAddr buffer, const TensorMap* tensor_map_d,
+                                        FragmentCorner corner) const {
+    ptx::fence_proxy_async_shared_cta();
+    ptx::barrier_sync(bar, kWarpgroupThreads);
+    if (thread == 0) {
+      ptx::cp_async_bulk_tensor_s2g(tensor_map_d, {corner.column, corner.row, corner.batch}, buffer);
+      ptx::cp_async_bulk_commit_group();
+    }
+  }
+};
+
+/// Rounds alpha times a warp's 16 rows by kSwappedRows columns of the transpose of D to T, and stages them as rows of D.
+/// A row of the buffer has 128 bytes, with the swizzle of that width. thread: number in the warpgroup. Threads: the
+/// whole warp, converged.
+template <typename T>
+__device__ __forceinline__ void stage_transpose(const float* fragment, ptx::SmemAddr buffer, float alpha,
+                                                int thread) {
+  // Lane 8 j + i addresses row i of matrix j. Matrices 0 and 1 are the left and the right eight of the warp's columns of
+  // D, and matrices 2 and 3 are those of the next eight rows.
+  const int lane = thread % kWarpThreads;
+  const int row = lane % 8 + lane / 16 * 8;
+  const int swizzled_chunk = (thread / kWarpThreads * 2 + lane / 8 % 2) ^ (row % 8);
+  const ptx::SmemAddr first =
+      buffer + static_cast<cuda::std::uint32_t>(row * kLineBytes + swizzled_chunk * 16);
+#pragma unroll
+  for (int i = 0; i < kSwappedRows / 2; i += 8) {  // 16 rows
+    const auto pack = [&](int e) {
+      const auto pair = round_pair<T>(alpha * fragment[i + e], alpha * fragment[i + e + 1]);
+      return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
+    };
+    const cuda::std::uint32_t matrices[4] = {pack(0), pack(2), pack(4), pack(6)};
+    ptx::stmatrix_trans(first + static_cast<cuda::std::uint32_t>(i * 2 * kLineBytes), matrices);
+  }
+}
+
+/// Stores a consumer warpgroup's part of a 16-bit D that is alpha · sum, by TMA, from accumulators of the transpose of
+/// D. corner: of the part. Threads: the whole warpgroup.
+template <typename Config>
+__device__ __forceinline__ void store_plain_swapped(const Accumulators<Config>& accum,
+                                                    WarpgroupStaging& staging, const TensorMap* tensor_map_d,
+                                                    const GemmEpilogue& epilogue, FragmentCorner corner) {
+#pragma unroll
+  for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+#pragma unroll
+    for (int piece = 0; piece < ceil_div(Config::BLOCK_M, kSwappedRows); ++piece) {
+      // The last piece ends with the tile, as in store_plain().
+      const int left = Config::BLOCK_M - kSwappedRows;
+      const int row = piece * kSwappedRows < left ? piece * kSwappedRows : left;
+      const float* const fragment = accum[block] + row / 2;
+      const ptx::SmemAddr buffer = staging.acquire();
+      if (epilogue.output_type == DataType::Float16) {
+        stage_transpose<__half>(fragment, buffer, epilogue.alpha, staging.thread);
+      } else {
+        stage_transpose<__nv_bfloat16>(fragment, buffer, epilogue.alpha, staging.thread);
+      }
+      staging.store(buffer, tensor_map_d, {corner.batch, corner.row + row, corner.column + block * kWgmmaM});
+    }
+  }
+}
+
 /// Rounds a fragment of kStagingN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
 __device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2], StagingQueue& queue,
                                                   const TensorMap* tensor_map_d, const GemmEpilogue& epilogue,
@@ -342,9 +440,9 @@ __device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2]
 
 /// Stores a consumer warp's part of a 16-bit D that is alpha · sum, by TMA. corner: of the warp's rows.
 template <typename Config>
-__device__ __forceinline__ void store_plain(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], StagingQueue& queue,
-    const TensorMap* tensor_map_d, const GemmEpilogue& epilogue, FragmentCorner corner, int lane) {
+__device__ __forceinline__ void store_plain(const Accumulators<Config>& accum, StagingQueue& queue,
+                                            const TensorMap* tensor_map_d, const GemmEpilogue& epilogue,
+                                            FragmentCorner corner, int lane) {
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
@@ -373,8 +471,8 @@ __device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corne
 /// copy. If it wrote the accumulators' registers, ptxas would serialise the wgmmas of every loop, one for each layout
 /// (C7515).
 template <typename Config, typename Take>
-__device__ __forceinline__ void take_subtile(
-    const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2], int subtile, const Take& take) {
+__device__ __forceinline__ void take_subtile(const Accumulators<Config>& accum, int subtile,
+                                             const Take& take) {
   constexpr int kAcross = Config::kSubtilesAcross;
 #pragma unroll
   for (int i = 0; i < Config::kConsumerBlocks * kAcross; ++i) {
@@ -402,8 +500,7 @@ class SplitKPartials {
 
   /// Sends the subtiles that other CTAs add up. The wgmmas of accum must be complete. Threads: all consumers of all
   /// CTAs.
-  __device__ __forceinline__ void send(
-      const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2]) const {
+  __device__ __forceinline__ void send(const Accumulators<Config>& accum) const {
     smem_.exchange.begin(split_, rank_, thread_ % kWarpgroupThreads, thread_ == 0,
                          row_blocks_ * Config::kSubtilesAcross, kSumsPieceBytes);
 #pragma unroll
@@ -422,8 +519,7 @@ class SplitKPartials {
   }
 
   /// Adds up a subtile that it owns. sums: must be 0. Threads: the whole warp, converged.
-  __device__ __forceinline__ void add(float (&sums)[kStagingN / 2],
-                                      const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+  __device__ __forceinline__ void add(float (&sums)[kStagingN / 2], const Accumulators<Config>& accum,
                                       int subtile) const {
     if (split_ > 1) smem_.exchange.await_sums();
 #pragma unroll 1
@@ -493,7 +589,7 @@ struct GeneralEpilogue {
 
   /// Finishes and stores the part. Without split-K, the load of its first subtile's C must have been started. bias: of
   /// the tile. row: where the part begins in the tile; corner: where it begins in D.
-  __device__ __forceinline__ void store(const float (&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2],
+  __device__ __forceinline__ void store(const Accumulators<Config>& accum,
                                         const SplitKPartials<Config>& partials, bool is_split,
                                         const float* bias, int row, FragmentCorner corner) const {
     constexpr int kAcross = Config::kSubtilesAcross;
@@ -683,7 +779,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const int lane = thread % kWarpThreads;
     StagingQueue queue = {.buffers = smem.d[warp], .lane = lane};
     const TileCoord only_tile = find_only_tile();
-    const auto multiply_tile = [&](float(&accum)[Config::kConsumerBlocks][Config::BLOCK_N / 2]) {
+    const auto multiply_tile = [&](Accumulators<Config>& accum) {
       if (params.is_fp16) {
         multiply_layouts<Config, __half>(accum, smem, state, params, num_k_blocks, consumer,
                                          thread % kWarpgroupThreads);
@@ -692,14 +788,19 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                                                 thread % kWarpgroupThreads);
       }
     };
-    const int first_row = consumer * Config::kConsumerBlocks * kWgmmaM + warp % 4 * 16;
+    const int first_line = consumer * Config::kConsumerBlocks * kWgmmaM;  // along wgmma's M
+    const int first_row = first_line + warp % 4 * 16;
     const auto next_partials = [&](const CtaTile<Config>& tile) {
       return SplitKPartials<Config>(smem, split, split_rank, params.epilogue.shape.m - tile.m0, thread);
     };
     // If accum is not defined before the loop, ptxas 12.3 serialises the wgmmas.
-    float accum[Config::kConsumerBlocks][Config::BLOCK_N / 2] = {};
+    Accumulators<Config> accum = {};
     if constexpr (Config::kIsAlphaOnly) {
       const GemmEpilogue& operations = params.epilogue.operations;
+      WarpgroupStaging swapped_staging = {
+          .buffers = smem.d[warp / 4 * 4][0],
+          .bar = kSetUpBarrier + 1 + static_cast<cuda::std::uint32_t>(consumer),
+          .thread = thread % kWarpgroupThreads};
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile = next_tile(only_tile, lane);
         const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0};
@@ -719,7 +820,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
             continue;
           }
         }
-        store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
+        if constexpr (Config::kSwapsAB) {
+          store_plain_swapped<Config>(accum, swapped_staging, &tensor_map_d, operations,
+                                      {tile.batch, tile.m0, tile.n0 + first_line});
+        } else {
+          store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
+        }
       }
     } else {
       CReader<StagingQueue> c(params.epilogue, matrices, smem_addr(smem.general.c_barriers.barriers[warp]));

@@ -1,6 +1,6 @@
-// The library's cooperative kernels for the three tiles that mutants run, to have as little to compile of each as there can be:
-// one whose CTAs share loads of A and B, one whose CTAs may share K, of two consumer warpgroups, and one whose last
-// piece of D overlaps the one before.
+// The library's cooperative kernels for the four tiles that mutants run, so that each mutant has little to compile. The
+// CTAs of the first share loads of A and B. Those of the second, with two consumer warpgroups, may share K. The last
+// piece of D of the third overlaps the one before. The fourth swaps A and B.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,8 @@ constexpr bool is_run(const KernelConfig& kernel) {
   const bool shares_both = kernel == config(1, 64, 64, 12, 2, 2);
   const bool shares_k = can_split_k(kernel) && kernel.consumers == 2 && kernel.block_n == 128;
   const bool stores_twice = kernel.block_n == 80 && kernel.consumers == 1;
-  return shares_both || shares_k || stores_twice;
+  const bool swaps_ab = kernel == swapped_config(1, 48, 64, 12, 2, 2);
+  return shares_both || shares_k || stores_twice || swaps_ab;
 }
 
 template <const auto& kKernels>
@@ -39,5 +40,7 @@ const std::array<Instance, kLargeKernels.size()> kLargeInstances = instances_tha
 const std::array<Instance, kSmallKernels.size()> kSmallInstances = instances_that_are_run<kSmallKernels>();
 const std::array<Instance, kAlphaOnlyKernels.size()> kAlphaOnlyInstances =
     instances_that_are_run<kAlphaOnlyKernels>();
+const std::array<Instance, kSwappedKernels.size()> kSwappedInstances =
+    instances_that_are_run<kSwappedKernels>();
 
 }  // namespace hopper_gemm::library::cooperative
