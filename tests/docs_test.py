@@ -53,8 +53,9 @@ class Worklog:
 
 
 HOPPER = Worklog("worklog.md", "ladder.csv", "v{:02}.csv", "", "8192x8192x8192")
+AMPERE = Worklog("worklog-ampere.md", "ampere.csv", "ampere{}.csv", "ampere.", "8192x8192x8192")
 SIMT = Worklog("worklog-simt.md", "simt.csv", "simt{}.csv", "simt.", "4096x4096x4096")
-WORKLOGS = (HOPPER, SIMT)
+WORKLOGS = (HOPPER, AMPERE, SIMT)
 
 
 def recorded(rows, version, shape):
@@ -139,7 +140,7 @@ class DocsTest(unittest.TestCase):
                                  recorded(HOPPER.rows(), "18", shape))
 
     def test_tensor_pipe(self):
-        for worklog, least in ((HOPPER, 6),):
+        for worklog, least in ((HOPPER, 6), (AMPERE, 5)):
             named = 0
             for version, section in worklog.sections().items():
                 with open(RECORDS / worklog.profile.format(int(version)), newline="", encoding="utf-8") as file:

@@ -8,6 +8,7 @@ figure stands in CITED, where the text says whose it is.
 
 import collections
 import csv
+import itertools
 import pathlib
 import re
 import statistics
@@ -25,10 +26,12 @@ SMS = 132  # of an H200
 SCHEDULERS = 4  # of an SM, each of which issues an instruction in a cycle
 FMAS_PER_CYCLE = 128  # of an SM
 WARP_THREADS = 32
+FMAS_OF_MMA = 16 * 8 * 16  # of an mma.sync.m16n8k16
 
 # The tiles of D at the shape of the profiles; those of versions 1 and 2 are what a CTA computes.
 SIMT_TILES = {1: (32, 32), 2: (32, 32), 3: (32, 32), 4: (64, 64), 5: (128, 128), 6: (128, 128), 7: (64, 128),
               8: (128, 256)}
+AMPERE_TILES = {1: (128, 128), 2: (128, 128), 3: (128, 128), 4: (128, 128), 5: (128, 128), 6: (256, 128)}
 
 UNITS = ("TFLOP/s", "pJ", "GHz", "MHz", "GB", "MB", "KiB", "W", "%", "ms", "us")
 NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
@@ -232,6 +235,16 @@ class FiguresTest(unittest.TestCase):
         cycles = self.counter(profile.SIMT, version, "sm__cycles_elapsed.max")
         return size ** 3 / (FMAS_PER_CYCLE * SMS * cycles) * 100
 
+    def test_worklog_of_ampere(self):
+        """As test_worklog_of_simt."""
+        self.expect_known_in_worklog("worklog-ampere.md", profile.AMPERE, list(self.ampere_figures()))
+
+    def ampere_figures(self):
+        """How much faster a version is than the one before, and what version 6 is of CUTLASS."""
+        times = [self.time_of(profile.AMPERE, version, 8192) for version in self.records.profiles["ampere"]]
+        yield from (("%", (before / after - 1) * 100) for before, after in itertools.pairwise(times))
+        yield ("%", self.time_of(profile.AMPERE, "cutlass", 8192) / times[-1] * 100)
+
     def simt_figures(self):
         """The shares of the FMA rate, and what version 5 takes for a K block of 8 where its CTAs are one wave."""
         yield from (("%", self.share_of_fma_rate(version)) for version in self.records.profiles["simt"])
@@ -271,6 +284,40 @@ class FiguresTest(unittest.TestCase):
                                          f"{fmas / wavefronts:.2f}" if loads else "-",
                                          f"{self.issued(profile.SIMT, version) / fmas:.2f}",
                                          f"{self.share_of_fma_rate(version):.1f} %"])
+
+    def pipe_percent(self, ladder, version):
+        return self.counter(ladder, version, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed")
+
+    def pipe_cycles(self, ladder, version):
+        """How long the tensor pipe is active for the operations of an mma.sync.m16n8k16."""
+        m, n, k = profile.parse_shape(ladder.shape)
+        active = self.pipe_percent(ladder, version) / 100 * self.counter(ladder, version, "sm__cycles_elapsed.max")
+        return active * SCHEDULERS * SMS / (m * n * k / FMAS_OF_MMA)
+
+    def test_table_of_ampere_intensity(self):
+        rows = self.table_of("worklog-ampere.md", "version | operations for a byte from L2, by theory")
+        self.assertEqual(list(rows), list(AMPERE_TILES))
+        m, n, k = profile.parse_shape(profile.AMPERE.shape)
+        for number, cells in rows.items():
+            with self.subTest(number):
+                version = profile.AMPERE.version(number)
+                self.assertEqual(cells, [*self.intensity_cells(profile.AMPERE, version, AMPERE_TILES[number], 2),
+                                         f"{self.issued(profile.AMPERE, version) / (m * n * k / FMAS_OF_MMA):.2f}",
+                                         f"{self.pipe_cycles(profile.AMPERE, version):.2f}",
+                                         f"{self.pipe_percent(profile.AMPERE, version):.1f} %"])
+
+    def test_cycles_of_wgmma(self):
+        text = prose((ROOT / "docs" / "worklog-ampere.md").read_text(encoding="utf-8"))
+        self.assertIn(f"in {self.pipe_cycles(profile.HOPPER, '18'):.2f} cycles", text)
+
+    def test_table_of_small_ampere_sizes(self):
+        rows = self.table_of("worklog-ampere.md", "version | CTAs at 1024³")
+        tiles = {4: (128, 128), 5: (128, 128), 6: (128, 64)}  # at 1024³
+        self.assertEqual(list(rows), list(tiles))
+        for number, tile in tiles.items():
+            with self.subTest(number):
+                speeds = self.speeds_of(profile.AMPERE, profile.AMPERE.version(number), (1024, 2048, 8192))
+                self.assertEqual(rows[number], [f"{1024 ** 2 // (tile[0] * tile[1])}", *speeds])
 
     def test_table_of_small_simt_sizes(self):
         rows = self.table_of("worklog-simt.md", "version | CTAs at 1024³")

@@ -21,6 +21,7 @@ TOOL = TOOLS / "plot.py"
 sys.path.insert(0, str(TOOLS))
 import chart_style  # noqa: E402
 import ladder_results  # noqa: E402
+import plot_ampere  # noqa: E402
 import plot_ladder  # noqa: E402
 import plot_library  # noqa: E402
 import plot_measurements  # noqa: E402
@@ -463,7 +464,7 @@ class DiagramTest(PictureTest):
                     for missing in missing_statements(code, (ROOT / file).read_text(encoding="utf-8")):
                         self.fail(f"{source.name} copies '{missing}', which {file} does not have")
                     copies += 1
-        self.assertGreater(copies, 20)
+        self.assertGreater(copies, 40)
 
     def test_formulas_that_no_kernel_has_are_found(self):
         kernel = "// A comment\nconst int row = i / 4;  // Why\nuse(row,\n    2);\n"
@@ -508,7 +509,7 @@ class DiagramTest(PictureTest):
             self.assertEqual(profile.store_conflicts_text(readings) != "0", conflicts)
 
     def test_no_stage_is_copied_to_while_it_is_multiplied(self):
-        for name in ("simt_stages",):
+        for name in ("simt_stages", "ampere_stages"):
             for ring in plot_simt.read_stages_of(name)(DIAGRAMS.parent):
                 with self.subTest(ring.title):
                     columns = plot_simt.columns_of(ring)
@@ -520,6 +521,32 @@ class DiagramTest(PictureTest):
                         for stage, (what, block) in column.items():
                             if what != "copy":
                                 self.assertEqual(before[stage][1], block)
+
+    def test_layouts_of_ampere(self):
+        layouts = plot_ampere.read_banks(DIAGRAMS.parent)
+        eight = plot_ampere.PHASE_LANES
+        self.assertEqual([(plot_ampere.ways(layout.ldmatrix[:eight]), plot_ampere.ways(layout.copies[:eight]))
+                          for layout in layouts], [(4, 1), (1, 2), (1, 1)])
+        for layout in layouts:
+            with self.subTest(layout.title):
+                for first in range(0, 32, eight):
+                    self.assertEqual(plot_ampere.ways(layout.ldmatrix[first:first + eight]),
+                                     plot_ampere.ways(layout.ldmatrix[:eight]))
+
+    def test_fragments_are_those_of_the_ptx_isa(self):
+        fragments = plot_ampere.read_fragments(DIAGRAMS.parent)
+        for matrix, registers, elements in ((fragments.a, 4, 2), (fragments.b, 2, 2), (fragments.d, 4, 1)):
+            owners = collections.Counter(owner for row in matrix for owner in row)
+            self.assertEqual(owners, dict.fromkeys(itertools.product(range(32), range(registers)), elements))
+        # r = t / 4 and c = 2 * (t % 4) of lane t = 13.
+        self.assertEqual(fragments.a[3 + 8][2 + 8], (13, 3))
+        self.assertEqual(fragments.b[2 + 8][3], (13, 1))
+        self.assertEqual(fragments.d[3 + 8][2], (13, 2))
+
+    def test_tiles_of_ampere(self):
+        for tile in plot_ampere.read_tiles(DIAGRAMS.parent):
+            with self.subTest(tile.title):
+                self.assertEqual(len(set(tile.warps)) * tile.warp_m * tile.warp_n, tile.block_m * tile.block_n)
 
     def test_data_that_is_something_else(self):
         for text in ("", "[]", "{}", '{"tile_orders": {}}', '{"tile_orders": {"shape": "8x8"}}'):
@@ -604,7 +631,7 @@ class ProgramTest(PictureTest):
         drawn = self.run_and_read()
         self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "other_rooflines", "energy",
                                        "library_epilogues", "tile_orders", "swizzle", "smem_descriptor",
-                                       *plot_simt.PICTURES])
+                                       *plot_simt.PICTURES, *plot_ampere.PICTURES])
         for name, text in drawn.items():
             with self.subTest(name):
                 self.expect_dark_colors(text)

@@ -7,7 +7,7 @@ Charts of measurements are drawn from the CSV files of one GPU and stand beside 
 of each version of a ladder; squares, speed over size; roofline and other_rooflines; energy; library_epilogues, the
 library's speed with fused epilogues in percent of cuBLAS's. Diagrams of how things work are drawn from diagrams.json,
 which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
-smem_descriptor, and the diagrams of the simt ladder, in plot_simt.py.
+smem_descriptor, and the diagrams of the simt and the ampere ladder, in plot_simt.py and plot_ampere.py.
 
 The tool leaves out a picture without data, unless you named it. It refuses data that must not be published; see
 tools/ladder_results.py. The same data and the same matplotlib give the same files. `./dev plots` installs that
@@ -21,6 +21,7 @@ import sys
 
 import chart_style
 import ladder_results
+import plot_ampere
 import plot_ladder
 import plot_library
 import plot_measurements
@@ -35,7 +36,8 @@ DEFAULT_IMAGES = ladder_results.ROOT / "docs/images"
 # draws the picture into it.
 PICTURES = {
     "profiles": {**plot_ladder.PICTURES, **plot_measurements.PICTURES, **plot_library.PICTURES},
-    "images": {**plot_tile_orders.PICTURES, **plot_shared_memory.PICTURES, **plot_simt.PICTURES},
+    "images": {**plot_tile_orders.PICTURES, **plot_shared_memory.PICTURES, **plot_simt.PICTURES,
+               **plot_ampere.PICTURES},
 }
 
 

@@ -11,6 +11,9 @@ using Json = nlohmann::ordered_json;
 /// What the diagrams of the SIMT ladder show, each under the picture's name.
 Json simt_diagrams();
 
+/// The same of the Ampere ladder.
+Json ampere_diagrams();
+
 /// A row and a column.
 using Place = std::pair<int, int>;
 
