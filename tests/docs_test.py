@@ -1,11 +1,12 @@
 """What the documents say must hold: their links lead somewhere, the files that they link hold what is named, and the
-worklog gives each version its recorded speeds, of profiles/h200. tests/figures_test.py looks at all figures.
+worklogs give each version its recorded speeds, of profiles/h200. tests/figures_test.py looks at all figures.
 
 Identifiers in code quotes that are the text of a link to a source file, or stand in parentheses behind it, must be in that
 file. Links to lines are faults, because lines move: tools/quote_code.py shows the code itself.
 """
 
 import csv
+import dataclasses
 import pathlib
 import re
 import sys
@@ -22,6 +23,44 @@ SECTION = re.compile(r"^## Version (\d+):.*?(?=^## )", re.MULTILINE | re.DOTALL)
 SHAPE = re.compile(r"^\| (\d+x\d+x\d+) \|(.*)\|$", re.MULTILINE)
 PIPE = re.compile(r"tensor\s+pipe\s+(?:is\s+)?active\s+for\s+([\d.]+)\s+%")
 MEASURED = re.compile(r"([\d.]+)\s+TFLOP/s in bursts \(([\d.]+) % of cuBLAS\),\s+([\d.]+) sustained \(([\d.]+) %\)")
+
+
+RECORDS = ROOT / "profiles" / "h200"
+
+
+@dataclasses.dataclass(frozen=True)
+class Worklog:
+    page: str
+    file: str  # of the speeds
+    profile: str  # the file of a version's counters
+    prefix: str  # of a version's number in the records
+    shape: str
+
+    def text(self):
+        return (ROOT / "docs" / self.page).read_text(encoding="utf-8")
+
+    def sections(self):
+        return {match[1]: match[0] for match in SECTION.finditer(self.text())}
+
+    def rows(self):
+        with open(RECORDS / self.file, newline="", encoding="utf-8") as file:
+            return {(row["version"], f"{row['m']}x{row['n']}x{row['k']}", row["mode"]): row
+                    for row in csv.DictReader(file)}
+
+    def versions_of(self, rows):
+        numbers = {version.removeprefix(self.prefix) for version, _, _ in rows if version.startswith(self.prefix)}
+        return {number for number in numbers if number.isdigit()} - {"0"}
+
+
+HOPPER = Worklog("worklog.md", "ladder.csv", "v{:02}.csv", "", "8192x8192x8192")
+AMPERE = Worklog("worklog-ampere.md", "ampere.csv", "ampere{}.csv", "ampere.", "8192x8192x8192")
+SIMT = Worklog("worklog-simt.md", "simt.csv", "simt{}.csv", "simt.", "4096x4096x4096")
+WORKLOGS = (HOPPER, AMPERE, SIMT)
+
+
+def recorded(rows, version, shape):
+    return [float(rows[version, shape, mode][column]) for mode in ("burst", "sustained")
+            for column in ("tflops", "percent_of_cublas")]
 
 
 def links_of(text):
@@ -81,46 +120,37 @@ class DocsTest(unittest.TestCase):
 
     # --- Figures ---
 
-    def setUp(self):
-        self.worklog = (ROOT / "docs" / "worklog.md").read_text(encoding="utf-8")
-        self.sections = {match[1]: match[0] for match in SECTION.finditer(self.worklog)}
-        with open(ROOT / "profiles" / "h200" / "ladder.csv", newline="", encoding="utf-8") as file:
-            self.rows = {(row["version"], f"{row['m']}x{row['n']}x{row['k']}", row["mode"]): row
-                         for row in csv.DictReader(file)}
-
-    def recorded(self, version, shape):
-        return [float(self.rows[version, shape, mode][column]) for mode in ("burst", "sustained")
-                for column in ("tflops", "percent_of_cublas")]
-
     def test_speeds(self):
-        versions = sorted({int(version) for version, _, _ in self.rows if version.isdigit()} - {0})
-        self.assertEqual(list(self.sections), [str(version) for version in versions])
-        for version, section in self.sections.items():
-            with self.subTest(version):
-                match = MEASURED.search(section)
-                self.assertIsNotNone(match, "the section has no line of measured speeds")
-                self.assertEqual([float(figure) for figure in match.groups()],
-                                 self.recorded(version, "8192x8192x8192"))
+        for worklog in WORKLOGS:
+            sections, rows = worklog.sections(), worklog.rows()
+            self.assertEqual(list(sections), sorted(worklog.versions_of(rows), key=int))
+            for version, section in sections.items():
+                with self.subTest(worklog.page, version=version):
+                    match = MEASURED.search(section)
+                    self.assertIsNotNone(match, "the section has no line of measured speeds")
+                    self.assertEqual([float(figure) for figure in match.groups()],
+                                     recorded(rows, worklog.prefix + version, worklog.shape))
 
     def test_speeds_of_other_shapes(self):
-        rows = SHAPE.findall(self.worklog)
+        rows = SHAPE.findall(HOPPER.text())
         self.assertTrue(rows)
         for shape, figures in rows:
             with self.subTest(shape):
                 self.assertEqual([float(figure) for figure in re.findall(r"[\d.]+", figures)],
-                                 self.recorded("18", shape))
+                                 recorded(HOPPER.rows(), "18", shape))
 
     def test_tensor_pipe(self):
-        named = 0
-        for version, section in self.sections.items():
-            with open(ROOT / "profiles" / "h200" / f"v{int(version):02}.csv", newline="", encoding="utf-8") as file:
-                metrics = {row["metric"]: row["value"] for row in csv.DictReader(file)}
-            recorded = float(metrics["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"])
-            for figure in PIPE.findall(section):
-                named += 1
-                with self.subTest(version):
-                    self.assertAlmostEqual(float(figure), recorded, delta=0.051)
-        self.assertGreater(named, 5)
+        for worklog, least in ((HOPPER, 6), (AMPERE, 5)):
+            named = 0
+            for version, section in worklog.sections().items():
+                with open(RECORDS / worklog.profile.format(int(version)), newline="", encoding="utf-8") as file:
+                    metrics = {row["metric"]: row["value"] for row in csv.DictReader(file)}
+                percent = float(metrics["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"])
+                for figure in PIPE.findall(section):
+                    named += 1
+                    with self.subTest(worklog.page, version=version):
+                        self.assertAlmostEqual(float(figure), percent, delta=0.051)
+            self.assertGreaterEqual(named, least)
 
 
 if __name__ == "__main__":

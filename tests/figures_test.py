@@ -8,6 +8,7 @@ figure stands in CITED, where the text says whose it is.
 
 import collections
 import csv
+import itertools
 import pathlib
 import re
 import statistics
@@ -21,6 +22,16 @@ import profile  # noqa: E402  tools/profile.py, not the standard library's
 
 RECORDS = ladder_results.DEFAULT_FOLDER
 MOST_WARPS = 64  # of an SM, sm_90
+SMS = 132  # of an H200
+SCHEDULERS = 4  # of an SM, each of which issues an instruction in a cycle
+FMAS_PER_CYCLE = 128  # of an SM
+WARP_THREADS = 32
+FMAS_OF_MMA = 16 * 8 * 16  # of an mma.sync.m16n8k16
+
+# The tiles of D at the shape of the profiles; those of versions 1 and 2 are what a CTA computes.
+SIMT_TILES = {1: (32, 32), 2: (32, 32), 3: (32, 32), 4: (64, 64), 5: (128, 128), 6: (128, 128), 7: (64, 128),
+              8: (128, 256)}
+AMPERE_TILES = {1: (128, 128), 2: (128, 128), 3: (128, 128), 4: (128, 128), 5: (128, 128), 6: (256, 128)}
 
 UNITS = ("TFLOP/s", "pJ", "GHz", "MHz", "GB", "MB", "KiB", "W", "%", "ms", "us")
 NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
@@ -41,7 +52,7 @@ NCU_UNITS = {"time": (("ms", 1e3), ("us", 1e6)), "frequency": (("GHz", 1e-9),), 
              "watts": (("W", 1),), "energy": (("pJ", 1),), "count": ((None, 1),), "ratio": ((None, 1),)}
 
 # From NVIDIA's data sheet "NVIDIA H200 Tensor Core GPU", and the lengths of samples.
-CITED = {("989", "TFLOP/s"), ("700", "W"), ("4", "ms"), ("50", "ms"), ("150", "ms")}
+CITED = {("989", "TFLOP/s"), ("67", "TFLOP/s"), ("700", "W"), ("4", "ms"), ("50", "ms"), ("150", "ms")}
 # What a program of this project printed that writes no file: tests/gpu/library_test.cpp, LibraryOverhead.
 PRINTED = {(microseconds, "us") for microseconds in ("179.1", "195.8", "198.2", "209.1", "220.3", "4.1", "4.0")}
 
@@ -186,6 +197,142 @@ class FiguresTest(unittest.TestCase):
             with self.subTest(title):
                 figures = self.records.of(profile.HOPPER, (*versions, "0", "ceiling"))
                 self.assertEqual(unknown_figures(prose(section), figures, CITED), [])
+
+    def test_worklog_of_simt(self):
+        """As test_worklog, and what the page computes from the records."""
+        self.expect_known_in_worklog("worklog-simt.md", profile.SIMT, list(self.simt_figures()))
+
+    def expect_known_in_worklog(self, page, ladder, computed):
+        """computed: (unit, value) of each figure that the page may have besides the recorded ones."""
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        every = list(self.records.profiles[ladder.name])
+        for section in re.split(r"^(?=## )", text, flags=re.MULTILINE):
+            match = re.match(r"## Version (\d+):", section)
+            versions = every if match is None else [ladder.version(int(match[1]) + offset) for offset in (-1, 0, 1)]
+            with self.subTest(page, section=section.partition("\n")[0]):
+                figures = self.records.of(ladder, (*versions, "0", "ceiling"))
+                for unit, value in computed:
+                    figures.add(unit, value)
+                self.assertEqual(unknown_figures(prose(section), figures, CITED), [])
+
+    def counter(self, ladder, version, metric):
+        return profile.as_number(self.records.profiles[ladder.name][version][metric][1])
+
+    def burst_of(self, ladder, version, size, column):
+        (row,) = [row for row in self.records.rows[ladder.name]
+                  if (row["version"], row["mode"], row["m"], row["n"], row["k"]) == (version, "burst", *3 * [str(size)])]
+        return float(row[column])
+
+    def time_of(self, ladder, version, size):
+        """The median in us, in bursts."""
+        return self.burst_of(ladder, version, size, "time_median_us")
+
+    def speeds_of(self, ladder, version, sizes):
+        return [f"{self.burst_of(ladder, version, size, 'tflops'):.2f}" for size in sizes]
+
+    def share_of_fma_rate(self, version):
+        size = profile.parse_shape(profile.SIMT.shape)[0]
+        cycles = self.counter(profile.SIMT, version, "sm__cycles_elapsed.max")
+        return size ** 3 / (FMAS_PER_CYCLE * SMS * cycles) * 100
+
+    def test_worklog_of_ampere(self):
+        """As test_worklog_of_simt."""
+        self.expect_known_in_worklog("worklog-ampere.md", profile.AMPERE, list(self.ampere_figures()))
+
+    def ampere_figures(self):
+        """How much faster a version is than the one before, and what version 6 is of CUTLASS."""
+        times = [self.time_of(profile.AMPERE, version, 8192) for version in self.records.profiles["ampere"]]
+        yield from (("%", (before / after - 1) * 100) for before, after in itertools.pairwise(times))
+        yield ("%", self.time_of(profile.AMPERE, "cutlass", 8192) / times[-1] * 100)
+
+    def simt_figures(self):
+        """The shares of the FMA rate, and what version 5 takes for a K block of 8 where its CTAs are one wave."""
+        yield from (("%", self.share_of_fma_rate(version)) for version in self.records.profiles["simt"])
+        alone, in_pairs = (self.time_of(profile.SIMT, "simt.5", size) / (size / 8) for size in (1024, 2048))
+        yield from (("us", alone), ("us", in_pairs), ("%", in_pairs / 2 / alone * 100))
+
+    @staticmethod
+    def table_of(page, head):
+        """The cells of the table whose first line begins so, by the number of a version."""
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        table = re.search(rf"^\| {re.escape(head)}.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+        return {int(number): cells for number, *cells in rows}
+
+    def intensity_cells(self, ladder, version, tile, element_bytes):
+        """Operations for a byte: by the tile, as L2 delivers to the SMs, and as DRAM delivers."""
+        m, n, k = profile.parse_shape(ladder.shape)
+        by_tile = 2 * tile[0] * tile[1] / (element_bytes * sum(tile))
+        counted = (2 * m * n * k / self.counter(ladder, version, metric)
+                   for metric in ("l1tex__m_xbar2l1tex_read_bytes.sum", "dram__bytes_read.sum"))
+        return [f"{value:.1f}" for value in (by_tile, *counted)]
+
+    def issued(self, ladder, version):
+        return (self.counter(ladder, version, "sm__inst_issued.avg.pct_of_peak_sustained_elapsed") / 100
+                * self.counter(ladder, version, "sm__cycles_elapsed.max") * SCHEDULERS * SMS)
+
+    def test_table_of_simt_intensity(self):
+        rows = self.table_of("worklog-simt.md", "version | operations for a byte from L2, by theory")
+        self.assertEqual(list(rows), list(SIMT_TILES))
+        fmas = profile.parse_shape(profile.SIMT.shape)[0] ** 3 / WARP_THREADS
+        for number, cells in rows.items():
+            with self.subTest(number):
+                version = profile.SIMT.version(number)
+                loads = self.counter(profile.SIMT, version, profile.LOADS)
+                wavefronts = self.counter(profile.SIMT, version, profile.LOAD_WAVEFRONTS)
+                self.assertEqual(cells, [*self.intensity_cells(profile.SIMT, version, SIMT_TILES[number], 4),
+                                         f"{fmas / wavefronts:.2f}" if loads else "-",
+                                         f"{self.issued(profile.SIMT, version) / fmas:.2f}",
+                                         f"{self.share_of_fma_rate(version):.1f} %"])
+
+    def pipe_percent(self, ladder, version):
+        return self.counter(ladder, version, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed")
+
+    def pipe_cycles(self, ladder, version):
+        """How long the tensor pipe is active for the operations of an mma.sync.m16n8k16."""
+        m, n, k = profile.parse_shape(ladder.shape)
+        active = self.pipe_percent(ladder, version) / 100 * self.counter(ladder, version, "sm__cycles_elapsed.max")
+        return active * SCHEDULERS * SMS / (m * n * k / FMAS_OF_MMA)
+
+    def test_table_of_ampere_intensity(self):
+        rows = self.table_of("worklog-ampere.md", "version | operations for a byte from L2, by theory")
+        self.assertEqual(list(rows), list(AMPERE_TILES))
+        m, n, k = profile.parse_shape(profile.AMPERE.shape)
+        for number, cells in rows.items():
+            with self.subTest(number):
+                version = profile.AMPERE.version(number)
+                self.assertEqual(cells, [*self.intensity_cells(profile.AMPERE, version, AMPERE_TILES[number], 2),
+                                         f"{self.issued(profile.AMPERE, version) / (m * n * k / FMAS_OF_MMA):.2f}",
+                                         f"{self.pipe_cycles(profile.AMPERE, version):.2f}",
+                                         f"{self.pipe_percent(profile.AMPERE, version):.1f} %"])
+
+    def test_cycles_of_wgmma(self):
+        text = prose((ROOT / "docs" / "worklog-ampere.md").read_text(encoding="utf-8"))
+        self.assertIn(f"in {self.pipe_cycles(profile.HOPPER, '18'):.2f} cycles", text)
+
+    def test_table_of_small_ampere_sizes(self):
+        rows = self.table_of("worklog-ampere.md", "version | CTAs at 1024³")
+        tiles = {4: (128, 128), 5: (128, 128), 6: (128, 64)}  # at 1024³
+        self.assertEqual(list(rows), list(tiles))
+        for number, tile in tiles.items():
+            with self.subTest(number):
+                speeds = self.speeds_of(profile.AMPERE, profile.AMPERE.version(number), (1024, 2048, 8192))
+                self.assertEqual(rows[number], [f"{1024 ** 2 // (tile[0] * tile[1])}", *speeds])
+
+    def test_table_of_small_simt_sizes(self):
+        rows = self.table_of("worklog-simt.md", "version | CTAs at 1024³")
+        self.assertEqual(list(rows), [4, 5, 6, 7])
+        for number, cells in rows.items():
+            with self.subTest(number):
+                version = profile.SIMT.version(number)
+                tile = SIMT_TILES[number]
+                readings = self.records.profiles["simt"][version]
+                room = min(profile.as_number(text) for metric, (_, text) in readings.items()
+                           if metric.startswith("launch__occupancy_limit"))
+                threads = self.counter(profile.SIMT, version, "launch__block_size")
+                speeds = self.speeds_of(profile.SIMT, version, (1024, 2048, 4096))
+                self.assertEqual(cells, [f"{1024 ** 2 // (tile[0] * tile[1])}", f"{threads / WARP_THREADS:.0f}",
+                                         f"{room:.0f}", *speeds])
 
     def of_ladder(self, ladder):
         versions = dict.fromkeys(row["version"] for row in self.records.rows[ladder.name])

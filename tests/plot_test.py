@@ -2,6 +2,7 @@
 same twice.
 """
 
+import collections
 import csv
 import itertools
 import json
@@ -20,10 +21,12 @@ TOOL = TOOLS / "plot.py"
 sys.path.insert(0, str(TOOLS))
 import chart_style  # noqa: E402
 import ladder_results  # noqa: E402
+import plot_ampere  # noqa: E402
 import plot_ladder  # noqa: E402
 import plot_library  # noqa: E402
 import plot_measurements  # noqa: E402
 import plot_shared_memory  # noqa: E402
+import plot_simt  # noqa: E402
 import plot_tile_orders  # noqa: E402
 import profile  # noqa: E402
 from chart_style import LabelledPoint  # noqa: E402
@@ -394,6 +397,23 @@ class EnergyTest(PictureTest):
             self.read(rows)
 
 
+def missing_statements(code, file):
+    """The statements of the code, without spaces, that the file does not have."""
+    file = "".join(file.split())
+    return [statement for statement in map("".join, map(str.split, code.split(";")))
+            if statement.strip("}") and statement not in file]
+
+
+def counted(file, metric):
+    _, readings = profile.read_profile(ladder_results.DEFAULT_FOLDER / f"{file}.csv", profile.SIMT)
+    return profile.as_number(readings[metric][1])
+
+
+def has_pairs(words):
+    """Whether lanes i and i ^ 1, or all lanes i and i ^ 2, read the same."""
+    return any(all(words[lane] == words[lane ^ bit] for lane in range(32)) for bit in (1, 2))
+
+
 class DiagramTest(PictureTest):
     """Of docs/images/diagrams.json."""
 
@@ -433,6 +453,100 @@ class DiagramTest(PictureTest):
         self.assertEqual(k_major.value, 0x4000_0040_0001_0040)
         self.assertEqual(mn_major.meanings, {"start address": "1024 B", "leading byte offset": "8192 B",
                                              "stride byte offset": "1024 B", "base offset": "", "swizzle": "128 B"})
+
+    def test_formulas_are_those_of_the_kernels(self):
+        """What stands between "From" and "End" in src/diagrams also stands in the files that "From" names."""
+        copies = 0
+        for source in (ROOT / "src/diagrams").glob("*_diagrams.cpp"):
+            blocks = re.findall(r"// From (src/[^\n]*)\n(.*?)// End", source.read_text(encoding="utf-8"), re.DOTALL)
+            for files, code in blocks:
+                for file in files.split():
+                    for missing in missing_statements(code, (ROOT / file).read_text(encoding="utf-8")):
+                        self.fail(f"{source.name} copies '{missing}', which {file} does not have")
+                    copies += 1
+        self.assertGreater(copies, 40)
+
+    def test_formulas_that_no_kernel_has_are_found(self):
+        kernel = "// A comment\nconst int row = i / 4;  // Why\nuse(row,\n    2);\n"
+        self.assertEqual(missing_statements("const int row = i / 4; use(row, 2);", kernel), [])
+        self.assertEqual(missing_statements("const int row = i / 8; use(row, 2);", kernel), ["constintrow=i/8"])
+
+    def test_coalescing_is_what_ncu_counted(self):
+        picture = plot_simt.read_coalescing(DIAGRAMS.parent)
+        for number, version in enumerate(picture.versions, 1):
+            with self.subTest(version.title):
+                loads = [len(plot_simt.sectors_of(elements, picture.sector_elems)) for elements in (version.a, version.b)]
+                self.assertEqual(sum(loads) / 2, counted(
+                    f"simt{number}", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"))
+
+    def test_tiles_of_simt(self):
+        tiles = plot_simt.read_tiles(DIAGRAMS.parent)
+        self.assertEqual([(tile.block_m, tile.block_n) for tile in tiles],
+                         [(32, 32), (64, 64), (128, 128), (64, 128), (128, 256)])
+        for tile in tiles:
+            with self.subTest(tile.title):
+                rows, columns = plot_simt.extents(tile.thread)
+                self.assertEqual(len(set(tile.thread)), rows * columns)
+                self.assertEqual(32 * rows * columns, tile.warp[2] * tile.warp[3])
+
+    def test_bank_conflicts_of_fragments_are_what_ncu_counted(self):
+        # An SM serves eight lanes of a 16-byte load at a time, or sixteen if pairs of neighbours, or of every other
+        # lane, have one address.
+        for load, file in zip(plot_simt.read_fragment_banks(DIAGRAMS.parent), ("simt6", "simt7"), strict=True):
+            with self.subTest(load.title):
+                wavefronts = [sum(plot_simt.most_in_a_group(words[first:first + lanes]) for first in range(0, 32, lanes))
+                              for words in (load.a, load.b) for lanes in [16 if has_pairs(words) else 8]]
+                loads = counted(file, profile.LOADS)
+                self.assertEqual(sum(wavefronts) / 2, counted(file, profile.LOAD_WAVEFRONTS) / loads)
+
+    def test_bank_conflicts_of_transposing_stores(self):
+        stores = plot_simt.read_transpose_banks(DIAGRAMS.parent)
+        self.assertEqual([plot_simt.ways(store.words) for store in stores], [2, 1, 2, 1])
+        for store in stores:
+            self.assertEqual(len(set(store.words)), 32)
+        for file, conflicts in (("simt6", False), ("simt7", True)):
+            readings = profile.read_profile(ladder_results.DEFAULT_FOLDER / f"{file}.csv", profile.SIMT)[1]
+            self.assertEqual(profile.store_conflicts_text(readings) != "0", conflicts)
+
+    def test_no_stage_is_copied_to_while_it_is_multiplied(self):
+        for name in ("simt_stages", "ampere_stages"):
+            for ring in plot_simt.read_stages_of(name)(DIAGRAMS.parent):
+                with self.subTest(ring.title):
+                    columns = plot_simt.columns_of(ring)
+                    multiplied = [block for column in columns for what, block in column.values() if what == "multiply"]
+                    self.assertEqual(multiplied, list(range(len(multiplied))))
+                    for column in columns:
+                        self.assertLessEqual(len(column), ring.stages)
+                    for before, column in zip(columns, columns[1:]):
+                        for stage, (what, block) in column.items():
+                            if what != "copy":
+                                self.assertEqual(before[stage][1], block)
+
+    def test_layouts_of_ampere(self):
+        layouts = plot_ampere.read_banks(DIAGRAMS.parent)
+        eight = plot_ampere.PHASE_LANES
+        self.assertEqual([(plot_ampere.ways(layout.ldmatrix[:eight]), plot_ampere.ways(layout.copies[:eight]))
+                          for layout in layouts], [(4, 1), (1, 2), (1, 1)])
+        for layout in layouts:
+            with self.subTest(layout.title):
+                for first in range(0, 32, eight):
+                    self.assertEqual(plot_ampere.ways(layout.ldmatrix[first:first + eight]),
+                                     plot_ampere.ways(layout.ldmatrix[:eight]))
+
+    def test_fragments_are_those_of_the_ptx_isa(self):
+        fragments = plot_ampere.read_fragments(DIAGRAMS.parent)
+        for matrix, registers, elements in ((fragments.a, 4, 2), (fragments.b, 2, 2), (fragments.d, 4, 1)):
+            owners = collections.Counter(owner for row in matrix for owner in row)
+            self.assertEqual(owners, dict.fromkeys(itertools.product(range(32), range(registers)), elements))
+        # r = t / 4 and c = 2 * (t % 4) of lane t = 13.
+        self.assertEqual(fragments.a[3 + 8][2 + 8], (13, 3))
+        self.assertEqual(fragments.b[2 + 8][3], (13, 1))
+        self.assertEqual(fragments.d[3 + 8][2], (13, 2))
+
+    def test_tiles_of_ampere(self):
+        for tile in plot_ampere.read_tiles(DIAGRAMS.parent):
+            with self.subTest(tile.title):
+                self.assertEqual(len(set(tile.warps)) * tile.warp_m * tile.warp_n, tile.block_m * tile.block_n)
 
     def test_data_that_is_something_else(self):
         for text in ("", "[]", "{}", '{"tile_orders": {}}', '{"tile_orders": {"shape": "8x8"}}'):
@@ -516,7 +630,8 @@ class ProgramTest(PictureTest):
                 (self.folder / path.name).symlink_to(path)
         drawn = self.run_and_read()
         self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "other_rooflines", "energy",
-                                       "library_epilogues", "tile_orders", "swizzle", "smem_descriptor"])
+                                       "library_epilogues", "tile_orders", "swizzle", "smem_descriptor",
+                                       *plot_simt.PICTURES, *plot_ampere.PICTURES])
         for name, text in drawn.items():
             with self.subTest(name):
                 self.expect_dark_colors(text)

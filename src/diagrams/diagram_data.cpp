@@ -17,6 +17,7 @@
 #include "device/schedule_cost.hpp"
 #include "device/smem_descriptor.hpp"
 #include "device/tile_scheduler.hpp"
+#include "diagrams/ladder_diagrams.hpp"
 
 namespace {
 
@@ -123,8 +124,10 @@ Json smem_descriptor() {
 }  // namespace
 
 int main() {
-  const Json data = {
+  Json data = {
       {"tile_orders", tile_orders()}, {"swizzle", swizzle()}, {"smem_descriptor", smem_descriptor()}};
+  data.update(diagrams::simt_diagrams());
+  data.update(diagrams::ampere_diagrams());
   std::cout << data.dump() << '\n';
   return std::cout.flush() ? 0 : 1;
 }
