@@ -167,12 +167,12 @@ class Run {
 
   /// Checks everything that needs no work of the GPU, so that nobody waits for an error.
   Status check() {
-    HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_));
-    HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_));
-    HG_RETURN_IF_ERROR(find_file("--html", options_.html_path, &html_));
-    HG_RETURN_IF_ERROR(check_different("--csv", csv_, "--json", json_));
-    HG_RETURN_IF_ERROR(check_different("--csv", csv_, "--html", html_));
-    HG_RETURN_IF_ERROR(check_different("--json", json_, "--html", html_));
+    HG_RETURN_IF_ERROR(find_output_file("--csv", options_.csv_path, &csv_));
+    HG_RETURN_IF_ERROR(find_output_file("--json", options_.json_path, &json_));
+    HG_RETURN_IF_ERROR(find_output_file("--html", options_.html_path, &html_));
+    HG_RETURN_IF_ERROR(check_different_files("--csv", csv_, "--json", json_));
+    HG_RETURN_IF_ERROR(check_different_files("--csv", csv_, "--html", html_));
+    HG_RETURN_IF_ERROR(check_different_files("--json", json_, "--html", html_));
     if (!options_.emulator_options.empty()) {
       const std::string& option = options_.emulator_options.front();
       return invalid_argument(
@@ -281,17 +281,6 @@ class Run {
   /// Sets *config to the choice of the other build. If that build cannot run the problem, returns the reason.
   Status choose_against(const GemmProblem& problem, std::string* config) const {
     return against_->choose(placeholder_args(problem), config);
-  }
-
-  static Status find_file(std::string_view argument, const std::string& path, OutputFile* file) {
-    return path.empty() ? Status() : OutputFile::find(argument, path, file);
-  }
-
-  static Status check_different(std::string_view argument, const OutputFile& file,
-                                std::string_view other_argument, const OutputFile& other_file) {
-    if (!is_same_file(file, other_file)) return {};
-    return invalid_argument(fmt::format("{} and {} both name '{}'; type the names of two different files",
-                                        argument, other_argument, file.path()));
   }
 
   void open_nvml() {
