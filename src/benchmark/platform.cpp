@@ -12,6 +12,7 @@
 #include "benchmark/cuda_stream.hpp"
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/elementwise_epilogue.hpp"
+#include "benchmark/gpu_probe.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
@@ -289,6 +290,10 @@ std::int64_t CudaPlatform::required_bytes(const GemmProblem& problem, std::int64
   constexpr std::int64_t kBeyondAnyGpu = std::int64_t{1} << 50;
   if (operands > kBeyondAnyGpu) return kMost;
   return operands + (verify ? verify_required_bytes(problem) : 0) + kOverheadBytes;
+}
+
+Status CudaPlatform::probe(const ProbeRequest& request, ProbeReport* report) {
+  return probe_gpu(request, report);
 }
 
 Status CudaPlatform::open_session(const SessionRequest& request, std::unique_ptr<Session>* session) {

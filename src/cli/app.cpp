@@ -24,6 +24,7 @@
 #include "cli/explain.hpp"
 #include "cli/options.hpp"
 #include "cli/output_file.hpp"
+#include "cli/probe_run.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
 #include "common/quoted_text.hpp"
@@ -656,6 +657,18 @@ int run_on_emulator(const Options& options, Platform& platform, const std::strin
   return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
 }
 
+int run_probe(const Options& options, Platform& platform, std::string command, std::ostream& out,
+              Progress& progress) {
+  ProbeRun run(options, platform, std::move(command), out, progress);
+  if (const Status checked = run.check(); !checked.ok()) return report(checked, progress);
+  const std::array outcomes = {run.measure(), run.write_csv(), run.write_json(), flush(out)};
+  int exit_status = kExitOk;
+  for (const Status& outcome : outcomes) {
+    if (!outcome.ok()) exit_status = report(outcome, progress);
+  }
+  return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
+}
+
 }  // namespace
 
 namespace {
@@ -671,6 +684,9 @@ int run_checked(int argc, const char* const* argv, Platform& platform, std::ostr
       if (!outcome.ok()) return fail(outcome);
     }
     return kExitOk;
+  }
+  if (options.action == Options::Action::Probe) {
+    return run_probe(options, platform, typed_command(argc, argv), out, progress);
   }
   if (options.action != Options::Action::Run) {
     const bool list = options.action == Options::Action::List;
