@@ -215,6 +215,23 @@ class FakePlatform : public Platform {
   std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool) override {
     return hopper_gemm::required_bytes(problem, l2_bytes);
   }
+  Status probe(const ProbeRequest& request, ProbeReport* report) override {
+    ++probes_;
+    for (int i = 0; i < kNumProbeQuantities; ++i) {
+      ProbeRow row{.quantity = static_cast<ProbeQuantity>(i), .readings = {}, .note = ""};
+      for (int round = 0; round < request.rounds; ++round) {
+        request.observer(round, names_of(row.quantity).title);
+        row.readings.push_back({.value = 10.0 * i + round, .other_value = 2.0, .sm_clock_mhz = 1755});
+      }
+      report->rows.push_back(row);
+      if (row.quantity == failing_quantity_ && !probe_status_.ok()) return probe_status_;
+      if (row.quantity != failing_quantity_) continue;
+      report->rows.back().readings.clear();
+      report->rows.back().is_wrong = true;
+      report->rows.back().note = "the walk ended elsewhere";
+    }
+    return {};
+  }
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override {
     ++sessions_;
     request_ = request;
@@ -233,6 +250,9 @@ class FakePlatform : public Platform {
   Faults faults_;
   std::function<void()> before_session_ = [] {};
   int sessions_ = 0;
+  int probes_ = 0;
+  std::optional<ProbeQuantity> failing_quantity_;  // it is wrong, or ends with probe_status_
+  Status probe_status_;
   SessionRequest request_;           // of the latest session
   std::vector<std::string> marked_;  // for a profiler
 };
@@ -256,6 +276,7 @@ class CliTest : public FolderTest {
     for (const char* part : parts) EXPECT_THAT(err, HasSubstr(part));
     EXPECT_THAT(out_.str(), IsEmpty());
     EXPECT_EQ(platform_.sessions_, 0);
+    EXPECT_EQ(platform_.probes_, 0);
     EXPECT_TRUE(fs::is_empty(folder_)) << "a file was left on disk";
   }
 
@@ -546,14 +567,78 @@ TEST_F(CliTest, ListNeedsNoGpu) {
 TEST_F(CliTest, HelpAndVersionNeedNoGpu) {
   platform_.query_status_ = unsupported("no GPU");
   EXPECT_EQ(run({"--help"}), kExitOk);
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--shape"), HasSubstr("--a NAME"), HasSubstr("--b NAME"),
-                                HasSubstr("explain says what best"), HasSubstr("Method on a GPU:"),
-                                HasSubstr("Emulator:"), HasSubstr("Exit status")));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("--shape"), HasSubstr("--a NAME"), HasSubstr("--b NAME"),
+                    HasSubstr("explain says what best"), HasSubstr("probe measures the GPU itself"),
+                    HasSubstr("Method on a GPU:"), HasSubstr("Emulator:"), HasSubstr("Exit status")));
   std::istringstream lines(out_.str());
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 79U) << line;
   EXPECT_EQ(run({"--version"}), kExitOk);
   EXPECT_THAT(out_.str(), HasSubstr("hopper-gemm"));
   EXPECT_THAT(err_.str(), IsEmpty());
+}
+
+// The probe.
+
+TEST_F(CliTest, ProbePrintsATableAndWritesFiles) {
+  const std::string csv = folder_ / "probe.csv";
+  const std::string json = folder_ / "probe.json";
+  EXPECT_EQ(run({"probe", "--rounds", "3", "--seed", "5", "--csv", csv.c_str(), "--json", json.c_str()}),
+            kExitOk)
+      << err_.str();
+  EXPECT_EQ(platform_.probes_, 1);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("GPU     NVIDIA H200, sm_90, 132 SMs"), HasSubstr("of 3 rounds, seed 5")));
+  EXPECT_THAT(line_of("latency of L1"),
+              AllOf(HasSubstr("11.0 (10.0-12.0)"), HasSubstr("cycles"), HasSubstr("1755")));
+  EXPECT_EQ(nlohmann::json::parse(read(json))["format"], "hopper-gemm probe");
+  EXPECT_THAT(read(csv),
+              HasSubstr("\nl1_latency,latency of L1,11.0,10.0,12.0,cycles,2.0,ns,1755,,NVIDIA H200,132,"));
+}
+
+TEST_F(CliTest, ProbeStandsAlone) {
+  expect_refused({"probe", "1"}, {"probe was given together with versions", "`./matmul probe`"});
+  expect_refused({"1", "probe"}, {"probe was given together with versions"});
+  expect_refused({"tune", "probe"}, {"probe was given together with versions"});
+  for (const char* option : {"--mode", "--size", "--html", "--type", "--seeds"}) {
+    expect_refused({"probe", option, "1"},
+                   {option, "was given together with probe, which takes only --device, --rounds, --seed"});
+  }
+  expect_refused({"probe", "--rounds", "0"}, {"--rounds got '0'"});
+  expect_refused({"probe", "--device", "emulator"}, {"the emulator has no speeds", "leave --device out"});
+  const std::string path = folder_ / "file";
+  expect_refused({"probe", "--csv", path.c_str(), "--json", path.c_str()}, {"--csv and --json both name"});
+}
+
+TEST_F(CliTest, ProbeSaysThatThereIsNoGpu) {
+  platform_.query_status_ = unsupported("no NVIDIA GPU is visible to CUDA");
+  expect_refused({"probe"}, {"no NVIDIA GPU is visible"});
+  expect_refused({"probe", "--device", "gpu"}, {"no NVIDIA GPU is visible"});
+}
+
+TEST_F(CliTest, AWrongProbeIsAnError) {
+  platform_.failing_quantity_ = ProbeQuantity::L1Latency;
+  const std::string json = folder_ / "probe.json";
+  EXPECT_EQ(run({"probe", "--json", json.c_str()}), kExitWrongKernel);
+  EXPECT_THAT(line_of("latency of L1"),
+              AllOf(HasSubstr("WRONG: the walk ended elsewhere"), Not(HasSubstr("1755"))));
+  const auto parsed = nlohmann::json::parse(read(json));
+  EXPECT_TRUE(parsed["latencies"]["l1"]["cycles"].is_null());
+  EXPECT_FALSE(parsed["latencies"]["shared"]["cycles"].is_null());
+}
+
+TEST_F(CliTest, AProbeThatEndsEarlyKeepsItsReadings) {
+  platform_.failing_quantity_ = ProbeQuantity::L1Latency;
+  const std::string json = folder_ / "probe.json";
+  for (const StatusCode code : {StatusCode::Timeout, StatusCode::Unsupported}) {
+    platform_.probe_status_ = {code, "the kernel stops"};
+    EXPECT_EQ(run({"probe", "--json", json.c_str()}),
+              code == StatusCode::Timeout ? kExitWrongKernel : kExitCannotRun);
+    EXPECT_THAT(err_.str(), HasSubstr("matmul: the kernel stops\n"));
+    EXPECT_THAT(line_of("latency of shared memory"), HasSubstr("cycles"));
+    EXPECT_THAT(line_of("rate of fp32"), IsEmpty());
+    EXPECT_TRUE(nlohmann::json::parse(read(json))["rates"]["launch_us"].is_null());
+  }
 }
 
 // Runs.

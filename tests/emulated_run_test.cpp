@@ -92,6 +92,10 @@ class NoGpuPlatform : public Platform {
   Status check_tensor_map_support() override { return tensor_map_status_; }
   Status open_nvml(const DeviceInfo&, std::unique_ptr<Nvml>*) override { return unsupported("no NVML"); }
   std::int64_t required_bytes(const GemmProblem&, std::int64_t, bool) override { return 0; }
+  Status probe(const ProbeRequest&, ProbeReport*) override {
+    ADD_FAILURE() << "a probe of the GPU";
+    return unsupported("no GPU");
+  }
   Status open_session(const SessionRequest&, std::unique_ptr<Session>*) override {
     ADD_FAILURE() << "a session on the GPU";
     return unsupported("no GPU");

@@ -49,6 +49,12 @@ Status query_cuda_device(DeviceInfo* info) {
   info->l2_bytes = properties.l2CacheSize;
   info->total_bytes = static_cast<std::int64_t>(total_bytes);
   info->free_bytes = static_cast<std::int64_t>(free_bytes);
+  info->shared_bytes_per_sm = static_cast<int>(properties.sharedMemPerMultiprocessor);
+  HG_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&info->max_sm_clock_khz, cudaDevAttrClockRate, kDevice));
+  HG_RETURN_IF_CUDA_ERROR(
+      cudaDeviceGetAttribute(&info->memory_clock_khz, cudaDevAttrMemoryClockRate, kDevice));
+  HG_RETURN_IF_CUDA_ERROR(
+      cudaDeviceGetAttribute(&info->memory_bus_bits, cudaDevAttrGlobalMemoryBusWidth, kDevice));
   HG_RETURN_IF_CUDA_ERROR(cudaRuntimeGetVersion(&info->runtime_version));
   info->cublas = cublas_version_text(cublasLtGetVersion());
   info->pci_bus_id = pci_bus_id.data();

@@ -19,10 +19,14 @@ struct DeviceInfo {
   std::int64_t l2_bytes = 0;
   std::int64_t total_bytes = 0;
   std::int64_t free_bytes = 0;
-  int driver_version = 0;   ///< the newest CUDA that the driver supports, 1000 * major + 10 * minor
-  int runtime_version = 0;  ///< the CUDA runtime that this program was built with, in the same form
-  std::string cublas;       ///< the version of the cuBLAS that was loaded, which may be newer: "13.1.0"
-  std::string pci_bus_id;   ///< "0000:1B:00.0"
+  int shared_bytes_per_sm = 0;
+  int max_sm_clock_khz = 0;  ///< 0: the driver does not say
+  int memory_clock_khz = 0;  ///< likewise
+  int memory_bus_bits = 0;   ///< likewise
+  int driver_version = 0;    ///< the newest CUDA that the driver supports, 1000 * major + 10 * minor
+  int runtime_version = 0;   ///< the CUDA runtime that this program was built with, in the same form
+  std::string cublas;        ///< the version of the cuBLAS that was loaded, which may be newer: "13.1.0"
+  std::string pci_bus_id;    ///< "0000:1B:00.0"
 };
 
 /// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Errors: as check_any_device().

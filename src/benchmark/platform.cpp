@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "benchmark/cublas_baseline.hpp"
+#include "benchmark/cuda_stream.hpp"
 #include "benchmark/cutlass_baseline.hpp"
 #include "benchmark/elementwise_epilogue.hpp"
+#include "benchmark/gpu_probe.hpp"
 #include "benchmark/gpu_sampler.hpp"
 #include "benchmark/operand_buffers.hpp"
 #include "benchmark/operation.hpp"
@@ -29,25 +31,6 @@ namespace {
 // The memory beside the operands: three cuBLAS workspaces (cublasGemmEx, cublasLt, verification), the ceiling's sink,
 // and the graphs.
 constexpr std::int64_t kOverheadBytes = std::int64_t{256} << 20;
-
-/// A stream for which the legacy default stream does not wait. Verification uses the default stream.
-class Stream {
- public:
-  Stream() = default;
-  ~Stream() {
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  Status create() {
-    return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
-  }
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 class CudaSession : public Session {
  public:
@@ -258,7 +241,7 @@ class CudaSession : public Session {
   }
 
   SessionRequest request_;
-  Stream stream_;
+  CudaStream stream_;
   OperandBuffers buffers_;
   DeviceBuffer<__nv_bfloat16> ceiling_operands_;
   DeviceBuffer<float> ceiling_sink_;
@@ -307,6 +290,10 @@ std::int64_t CudaPlatform::required_bytes(const GemmProblem& problem, std::int64
   constexpr std::int64_t kBeyondAnyGpu = std::int64_t{1} << 50;
   if (operands > kBeyondAnyGpu) return kMost;
   return operands + (verify ? verify_required_bytes(problem) : 0) + kOverheadBytes;
+}
+
+Status CudaPlatform::probe(const ProbeRequest& request, ProbeReport* report) {
+  return probe_gpu(request, report);
 }
 
 Status CudaPlatform::open_session(const SessionRequest& request, std::unique_ptr<Session>* session) {

@@ -11,6 +11,7 @@
 #include "benchmark/benchmark.hpp"
 #include "benchmark/device_info.hpp"
 #include "benchmark/nvml.hpp"
+#include "benchmark/probe.hpp"
 #include "common/gemm_args.hpp"
 #include "hopper_gemm/status.hpp"
 #include "registry/registry.hpp"
@@ -109,6 +110,9 @@ class Platform {
   virtual Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) = 0;
   /// Bytes of GPU memory that a session takes, with or without verification.
   virtual std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool verify) = 0;
+  /// Measures the GPU itself. After an error, *report holds what was measured before the error. Unsupported: the GPU is
+  /// older than sm_80.
+  virtual Status probe(const ProbeRequest& request, ProbeReport* report) = 0;
   /// After an error, *session may hold what was opened before the error.
   virtual Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) = 0;
 };
@@ -122,6 +126,7 @@ class CudaPlatform : public Platform {
   Status check_tensor_map_support() override;
   Status open_nvml(const DeviceInfo& device, std::unique_ptr<Nvml>* nvml) override;
   std::int64_t required_bytes(const GemmProblem& problem, std::int64_t l2_bytes, bool verify) override;
+  Status probe(const ProbeRequest& request, ProbeReport* report) override;
   Status open_session(const SessionRequest& request, std::unique_ptr<Session>* session) override;
 };
 

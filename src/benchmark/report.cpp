@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
+#include "benchmark/json_fields.hpp"
 #include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/statistics.hpp"
@@ -16,7 +16,7 @@
 namespace hopper_gemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = JsonFields;
 
 constexpr std::string_view kSpeedFormat = "{:<28} {:<5} {:<18} {:<9} {:>30} {:>8} {:>8} {:>9}";
 constexpr std::string_view kAgainstFormat = " {:>9}";
@@ -53,13 +53,6 @@ std::string trimmed(std::string line) {
 
 std::optional<double> reading(const ResultRow& row, std::optional<double> Measurement::*member) {
   return row.measurement ? (*row.measurement).*member : std::nullopt;
-}
-
-Json rounded(std::optional<double> value, int decimals) {
-  if (!value) return nullptr;
-  if (decimals == 0) return std::llround(*value);
-  const double scale = std::pow(10, decimals);
-  return std::round(*value * scale) / scale;
 }
 
 Json microseconds(double seconds) { return rounded(seconds * 1e6, 3); }
@@ -139,16 +132,6 @@ std::string ratio_text(std::span<const ResultRow* const> rows) {
   return fmt::format("geometric mean {:.2f} over {} of {} problems, from {:.2f} ({}) to {:.2f} ({})",
                      *geometric_mean(percents), percents.size(), rows.size(), *least->percent_of_against,
                      to_string(least->shape), *most->percent_of_against, to_string(most->shape));
-}
-
-std::string csv_cell(const Json& value) {
-  if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
-  std::string text = value.get<std::string>();
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
 }
 
 }  // namespace
@@ -248,20 +231,10 @@ std::string against_summary(std::span<const ResultRow> rows) {
 }
 
 std::string csv_report(const RunInfo& run, std::span<const ResultRow> rows) {
-  std::string text;
-  const auto append_line = [&text](const Json& object, const auto& cell_of) {
-    std::string separator;
-    for (const auto& item : object.items()) {
-      text += separator + cell_of(item);
-      separator = ",";
-    }
-    text += '\n';
-  };
-  append_line(fields(run, ResultRow{}), [](const auto& item) { return item.key(); });
-  for (const ResultRow& row : rows) {
-    append_line(fields(run, row), [](const auto& item) { return csv_cell(item.value()); });
-  }
-  return text;
+  std::vector<Json> objects;
+  objects.reserve(rows.size());
+  for (const ResultRow& row : rows) objects.push_back(fields(run, row));
+  return csv_text(fields(run, ResultRow{}), objects);
 }
 
 std::string json_report(const RunInfo& run, std::span<const ResultRow> rows) {
@@ -274,8 +247,7 @@ std::string json_report(const RunInfo& run, std::span<const ResultRow> rows) {
     }
     array.push_back(std::move(object));
   }
-  // The command may hold bytes that are not UTF-8.
-  return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(array);
 }
 
 }  // namespace hopper_gemm

@@ -24,6 +24,7 @@
 #include "cli/explain.hpp"
 #include "cli/options.hpp"
 #include "cli/output_file.hpp"
+#include "cli/probe_run.hpp"
 #include "cli/progress.hpp"
 #include "cli/refusal.hpp"
 #include "common/quoted_text.hpp"
@@ -167,12 +168,12 @@ class Run {
 
   /// Checks everything that needs no work of the GPU, so that nobody waits for an error.
   Status check() {
-    HG_RETURN_IF_ERROR(find_file("--csv", options_.csv_path, &csv_));
-    HG_RETURN_IF_ERROR(find_file("--json", options_.json_path, &json_));
-    HG_RETURN_IF_ERROR(find_file("--html", options_.html_path, &html_));
-    HG_RETURN_IF_ERROR(check_different("--csv", csv_, "--json", json_));
-    HG_RETURN_IF_ERROR(check_different("--csv", csv_, "--html", html_));
-    HG_RETURN_IF_ERROR(check_different("--json", json_, "--html", html_));
+    HG_RETURN_IF_ERROR(find_output_file("--csv", options_.csv_path, &csv_));
+    HG_RETURN_IF_ERROR(find_output_file("--json", options_.json_path, &json_));
+    HG_RETURN_IF_ERROR(find_output_file("--html", options_.html_path, &html_));
+    HG_RETURN_IF_ERROR(check_different_files("--csv", csv_, "--json", json_));
+    HG_RETURN_IF_ERROR(check_different_files("--csv", csv_, "--html", html_));
+    HG_RETURN_IF_ERROR(check_different_files("--json", json_, "--html", html_));
     if (!options_.emulator_options.empty()) {
       const std::string& option = options_.emulator_options.front();
       return invalid_argument(
@@ -281,17 +282,6 @@ class Run {
   /// Sets *config to the choice of the other build. If that build cannot run the problem, returns the reason.
   Status choose_against(const GemmProblem& problem, std::string* config) const {
     return against_->choose(placeholder_args(problem), config);
-  }
-
-  static Status find_file(std::string_view argument, const std::string& path, OutputFile* file) {
-    return path.empty() ? Status() : OutputFile::find(argument, path, file);
-  }
-
-  static Status check_different(std::string_view argument, const OutputFile& file,
-                                std::string_view other_argument, const OutputFile& other_file) {
-    if (!is_same_file(file, other_file)) return {};
-    return invalid_argument(fmt::format("{} and {} both name '{}'; type the names of two different files",
-                                        argument, other_argument, file.path()));
   }
 
   void open_nvml() {
@@ -667,6 +657,18 @@ int run_on_emulator(const Options& options, Platform& platform, const std::strin
   return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
 }
 
+int run_probe(const Options& options, Platform& platform, std::string command, std::ostream& out,
+              Progress& progress) {
+  ProbeRun run(options, platform, std::move(command), out, progress);
+  if (const Status checked = run.check(); !checked.ok()) return report(checked, progress);
+  const std::array outcomes = {run.measure(), run.write_csv(), run.write_json(), flush(out)};
+  int exit_status = kExitOk;
+  for (const Status& outcome : outcomes) {
+    if (!outcome.ok()) exit_status = report(outcome, progress);
+  }
+  return run.any_kernel_failed() ? kExitWrongKernel : exit_status;
+}
+
 }  // namespace
 
 namespace {
@@ -682,6 +684,9 @@ int run_checked(int argc, const char* const* argv, Platform& platform, std::ostr
       if (!outcome.ok()) return fail(outcome);
     }
     return kExitOk;
+  }
+  if (options.action == Options::Action::Probe) {
+    return run_probe(options, platform, typed_command(argc, argv), out, progress);
   }
   if (options.action != Options::Action::Run) {
     const bool list = options.action == Options::Action::List;

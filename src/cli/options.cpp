@@ -51,6 +51,8 @@ ampere.6, and names the fastest. For best it measures the configurations with
 the smallest estimated times.
 explain says what best would run at each shape, and why. Without a GPU it says
 so for the emulated one, with as many SMs as an H200 has.
+probe measures the GPU itself: latencies and bandwidths of its memories, and
+rates of its arithmetic. --json writes them for programs.
 --against races another build of the library beside best, as version against.
 It gives best's speed in % of that build's at each shape, and their geometric
 mean.
@@ -111,11 +113,13 @@ struct RawOptions {
 
 constexpr std::string_view kTune = "tune";
 constexpr std::string_view kExplain = "explain";
+constexpr std::string_view kProbe = "probe";
 
-// The options that explain takes.
-constexpr std::array<std::string_view, 15> kExplainOptions = {
-    "--size",       "--shape", "--suite", "--type",  "--a",      "--b",    "--out",  "--bias",
-    "--activation", "--gated", "--beta",  "--batch", "--device", "--seed", "--count"};
+// The options that explain takes, and those that probe takes.
+constexpr std::string_view kExplainOptions[] = {"--size", "--shape", "--suite",  "--type",       "--a",
+                                                "--b",    "--out",   "--bias",   "--activation", "--gated",
+                                                "--beta", "--batch", "--device", "--seed",       "--count"};
+constexpr std::string_view kProbeOptions[] = {"--device", "--rounds", "--seed", "--csv", "--json"};
 
 // check_values() refuses an option that was given twice.
 constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
@@ -123,9 +127,9 @@ constexpr auto kOnce = CLI::MultiOptionPolicy::TakeLast;
 void declare(CLI::App& app, RawOptions& raw) {
   app.allow_extras();  // see unknown_option
   app.set_version_flag("--version", "matmul (hopper-gemm) " HG_VERSION);
-  app.add_option(
-         "kernel_version", raw.versions,
-         "list; explain; or versions, such as 4, 4-8,\nhopper, best or all; tune goes before versions")
+  app.add_option("kernel_version", raw.versions,
+                 "list; explain; probe; or versions, such as 4,\n4-8, hopper, best or all; tune goes "
+                 "before\nversions")
       ->type_name("");
   const auto add_repeatable = [&app](const char* name, const char* value, std::vector<std::string>& values,
                                      const char* help) {
@@ -378,16 +382,16 @@ Status check_tunable(std::span<const KernelInfo> kernels, const Options& options
   return {};
 }
 
-/// Checks the options of `./matmul explain`, which was typed without versions.
-Status read_explain(const CLI::App& app, Options* options) {
+/// Ok if only these options were given to `word`, which was typed without versions.
+Status check_only_options(const CLI::App& app, std::string_view word,
+                          std::span<const std::string_view> allowed) {
   for (const CLI::Option* option : named_options(app)) {
-    const auto* const found = std::find(kExplainOptions.begin(), kExplainOptions.end(), option->get_name());
-    if (option->count() == 0 || found != kExplainOptions.end()) continue;
-    return invalid_argument(
-        fmt::format("{} was given together with explain, which takes only {}; leave {} out",
-                    option->get_name(), fmt::join(kExplainOptions, ", "), option->get_name()));
+    const bool is_allowed = std::find(allowed.begin(), allowed.end(), option->get_name()) != allowed.end();
+    if (option->count() == 0 || is_allowed) continue;
+    return invalid_argument(fmt::format("{} was given together with {}, which takes only {}; leave {} out",
+                                        option->get_name(), word, fmt::join(allowed, ", "),
+                                        option->get_name()));
   }
-  options->action = Options::Action::Explain;
   return {};
 }
 
@@ -408,7 +412,14 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
     options->action = Options::Action::List;
     return {};
   }
-  if (versions.front() == kExplain && versions.size() == 1) return read_explain(app, options);
+  if (versions.front() == kExplain && versions.size() == 1) {
+    options->action = Options::Action::Explain;
+    return check_only_options(app, kExplain, kExplainOptions);
+  }
+  if (versions.front() == kProbe && versions.size() == 1) {
+    options->action = Options::Action::Probe;
+    return check_only_options(app, kProbe, kProbeOptions);
+  }
   Selection selection(kernels);
   for (const std::string& version : versions) {
     if (version == kTune && &version == &versions.front()) {
@@ -422,6 +433,11 @@ Status read_versions(const CLI::App& app, const std::vector<std::string>& versio
       return invalid_argument(
           "explain was given together with versions, but it explains only the choice of best; type `./matmul "
           "explain` and shapes");
+    }
+    if (version == kProbe) {
+      return invalid_argument(
+          "probe was given together with versions, but it measures the GPU itself; type `./matmul probe` "
+          "without versions");
     }
     HG_RETURN_IF_ERROR(selection.add(version));
   }

@@ -22,6 +22,7 @@ struct Options {
     Run,
     List,      ///< show all versions
     Explain,   ///< show what the library chooses for `shapes`
+    Probe,     ///< measure the GPU itself
     ShowText,  ///< show `text`: help or version
   };
   /// The device that the kernels run on.

@@ -173,4 +173,15 @@ bool is_same_file(const OutputFile& x, const OutputFile& y) {
   return x.path_ == y.path_ || fs::equivalent(x.path_, y.path_, neither_exists);
 }
 
+Status find_output_file(std::string_view argument, const std::string& path, OutputFile* file) {
+  return path.empty() ? Status() : OutputFile::find(argument, path, file);
+}
+
+Status check_different_files(std::string_view argument, const OutputFile& file,
+                             std::string_view other_argument, const OutputFile& other_file) {
+  if (!is_same_file(file, other_file)) return {};
+  return invalid_argument(fmt::format("{} and {} both name '{}'; type the names of two different files",
+                                      argument, other_argument, file.path()));
+}
+
 }  // namespace hopper_gemm

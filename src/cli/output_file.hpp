@@ -38,4 +38,11 @@ class OutputFile {
   bool is_stream_ = false;
 };
 
+/// As OutputFile::find(). An empty path leaves *file none.
+Status find_output_file(std::string_view argument, const std::string& path, OutputFile* file);
+
+/// Ok unless both arguments name the same regular file.
+Status check_different_files(std::string_view argument, const OutputFile& file,
+                             std::string_view other_argument, const OutputFile& other_file);
+
 }  // namespace hopper_gemm
