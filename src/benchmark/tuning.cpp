@@ -83,7 +83,7 @@ TunedConfig from_json(const Json& object) {
 }
 
 /// The array of configurations in a file of the present format, or of the format of earlier versions.
-const Json& configs_of(const Json& file) {
+Json configs_of(Json file) {
   if (!file.is_object()) return file;
   const std::string format = file.at("format").get<std::string>();
   if (format != kFormat) throw std::invalid_argument(fmt::format("the format is '{}'", excerpt(format)));
@@ -91,7 +91,7 @@ const Json& configs_of(const Json& file) {
     throw std::invalid_argument(fmt::format("the version of the format is {}, but this matmul reads {}",
                                             excerpt(file.at("version").dump()), kVersion));
   }
-  const Json& configs = file.at("configs");
+  Json configs = std::move(file.at("configs"));
   if (!configs.is_array()) throw std::invalid_argument("configs is no array");
   return configs;
 }
@@ -133,8 +133,7 @@ std::string tuned_json(const RunInfo& run, std::span<const TunedConfig> configs)
 Status parse_tuned_json(const std::string& path, std::string_view text, std::vector<TunedConfig>* configs) {
   try {
     configs->clear();
-    const Json file = Json::parse(text);
-    for (const Json& object : configs_of(file)) configs->push_back(from_json(object));
+    for (const Json& object : configs_of(Json::parse(text))) configs->push_back(from_json(object));
   } catch (const std::exception& error) {
     return invalid_argument(fmt::format(
         "--config cannot parse '{}' ({}); type the name of a file that `./matmul tune` wrote by --json", path,

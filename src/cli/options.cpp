@@ -180,8 +180,8 @@ void declare(CLI::App& app, RawOptions& raw) {
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "also write the results as CSV");
   add("--json", "FILE", raw.json_path,
-      "also write the results as JSON, with all samples;\ntune writes the best configurations, which "
-      "the\nlibrary loads (HGEMM_TUNING_FILE)");
+      "also write the results as JSON, with all samples;\ntune writes the best configurations to a file\n"
+      "that the library loads");
   add("--html", "FILE", raw.html_path, "also write the results as a page with charts");
   add("--config", "FILE", raw.config_path, "run the configurations that tune wrote to this\nfile by --json");
   add("--against", "FILE", raw.against_path,
