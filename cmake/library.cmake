@@ -18,10 +18,13 @@ set(HG_PUBLIC_HEADERS
 
 # hg_add_library_host(target): makes an object library of everything between the public interface and the kernels.
 function(hg_add_library_host target)
-  set(sources gemm.cpp gemm_c.cpp host/backends.cpp host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp)
+  set(sources gemm.cpp gemm_c.cpp host/backends.cpp host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp
+              tuning_file.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/gemm/)
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})
+  # One file parses JSON. The parser is in headers, so that the library needs none when it runs.
+  target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
 endfunction()
 
 hg_add_library_host(hopper_gemm_library_host)
@@ -43,6 +46,7 @@ add_library(hopper_gemm_library_wgmma OBJECT
   src/gemm/instances/cooperative_small.cu
   src/gemm/epilogue/reduce_partials.cu
   src/gemm/host/cooperative_mixed_n.cu
+  src/gemm/heuristics/loaded_tuning.cpp
   src/gemm/heuristics/tuned.cpp
   src/gemm/host/operand_maps.cpp
   src/gemm/host/wgmma_backend.cpp)

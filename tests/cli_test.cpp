@@ -11,17 +11,20 @@
 #include <functional>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include "benchmark/operand_buffers.hpp"
+#include "benchmark/operation.hpp"
 #include "benchmark/shapes.hpp"
 #include "benchmark/tuning.hpp"
 #include "cli/app.hpp"
 #include "cli/options.hpp"
 #include "cli/refusal.hpp"
 #include "common/tile_config_name.hpp"
+#include "emulator/emulated_ladder.hpp"
 #include "test_support.hpp"
 
 namespace hopper_gemm {
@@ -1451,12 +1454,102 @@ TEST_F(BestTest, ExplainTakesAnOperation) {
   EXPECT_THAT(out_.str(), HasSubstr("    D = relu(A·B + bias of each column), bf16 to bf16\n"));
 }
 
-TEST_F(TuneTest, FilesOfConfigurationsNameNoOperation) {
+// Two suites may share a shape, and the library refuses a file with two configurations for one problem.
+TEST_F(TuneTest, WritesOneConfigurationForAProblem) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--shape", "1024x1024x1024", "--json", json.c_str()}),
+            kExitOk);
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  EXPECT_EQ(best.size(), 1U);
+}
+
+TEST_F(TuneTest, WritesTheOperationThatItMeasured) {
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--bias", "column", "--out", "fp32", "--json", json.c_str()}),
+            kExitOk)
+      << err_.str();
+  std::vector<TunedConfig> best;
+  ASSERT_TRUE(parse_tuned_json(json, read(json), &best).ok());
+  ASSERT_EQ(best.size(), 1U);
+  EXPECT_EQ(best[0].operation, (Operation{.output_type = DataType::Float32, .bias = Bias::PerColumn}));
+  EXPECT_EQ(run({"2", "--size", "1024", "--bias", "column", "--out", "fp32", "--config", json.c_str()}),
+            kExitOk);
+  EXPECT_THAT(variants_of_request(), ElementsAre("2 " + text_of(1)));
+  EXPECT_EQ(run({"2", "--size", "1024", "--config", json.c_str()}), kExitCannotRun)
+      << "it is another operation";
+  EXPECT_THAT(err_.str(), HasSubstr("holds no configuration"));
+}
+
+TEST_F(TuneTest, FilesOfConfigurationsHaveNoC) {
   const std::string json = folder_ / "tuned.json";
   expect_refused({"tune", "2", "--beta", "1", "--json", json.c_str()},
                  {"--json was given together with tune"});
   expect_refused({"2", "--beta", "1", "--config", json.c_str()},
-                 {"--config was given together with an operation"});
+                 {"--config was given together with an operation that adds C"});
+}
+
+Status refuses_its_tuning_file() { return invalid_argument("the tuning file 'tuned.json' does not exist"); }
+
+TEST_F(BestTest, ATuningFileThatCannotBeUsedIsAnError) {
+  std::array kernels = kWithBest;
+  kernels[1].check_tuning_file = refuses_its_tuning_file;
+  platform_.kernels_ = kernels;
+  expect_refused(
+      {"best", "--size", "1024"},
+      {"the environment variable HGEMM_TUNING_FILE cannot be used: the tuning file 'tuned.json' does not "
+       "exist; unset it, or let it name a file that `./matmul tune best --json` wrote here"});
+  EXPECT_EQ(run({"1", "--size", "1024"}), kExitOk) << "it is for best alone";
+}
+
+// The emulated GPU has the SMs and the memory of an H200. explain asks the library itself.
+class TuningFileOfMatmulTest : public BestTest {
+ protected:
+  TuningFileOfMatmulTest() { platform_.emulated_kernels_ = emulator::emulated_kernels(); }
+  ~TuningFileOfMatmulTest() override { unsetenv("HGEMM_TUNING_FILE"); }
+
+  /// Writes what tune writes on the GPU with this name and so many SMs, and gives it to the library.
+  std::string use(const TunedConfig& tuned, int sm_count = 132) const {
+    RunInfo run;
+    run.device = h200();
+    run.device.sm_count = sm_count;
+    const std::string path = folder_ / fmt::format("tuned_{}.json", sm_count);
+    std::ofstream(path) << tuned_json(run, std::span(&tuned, 1));
+    setenv("HGEMM_TUNING_FILE", path.c_str(), 1);
+    return path;
+  }
+
+  std::string explanation(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), {"explain", "--device", "emulator"});
+    EXPECT_EQ(run(arguments), kExitOk) << err_.str();
+    return out_.str();
+  }
+};
+
+TEST_F(TuningFileOfMatmulTest, DecidesWhatTheLibraryRuns) {
+  const TunedConfig tuned = {
+      .version = "best", .shape = {384, 640, 1280}, .config = "cooperative_64x64_w1_s12", .tflops = 1};
+  const std::string path = use(tuned);
+  const std::string chosen = explanation({"--shape", "384x640x1280"});
+  EXPECT_THAT(chosen, HasSubstr("B col: cooperative_64x64_w1_s12\n"));
+  EXPECT_THAT(chosen, HasSubstr("chosen by the tuning file '" + path + "'; estimates:\n"));
+  const std::string with_bias = explanation({"--shape", "384x640x1280", "--bias", "column"});
+  EXPECT_THAT(with_bias, HasSubstr("chosen by the tuning file '" + path +
+                                   "', which has this shape for the product alone; estimates:\n"));
+  EXPECT_THAT(explanation({"--shape", "384x640x1288"}),
+              HasSubstr("estimated to be the fastest; estimates:\n"));
+}
+
+TEST_F(TuningFileOfMatmulTest, OfAnotherGpuIsNotUsed) {
+  const TunedConfig tuned = {
+      .version = "best", .shape = {392, 640, 1280}, .config = "cooperative_64x64_w1_s12", .tflops = 1};
+  const std::string path = use(tuned, 114);
+  const std::string chosen = explanation({"--shape", "392x640x1280"});
+  EXPECT_THAT(chosen,
+              HasSubstr("HGEMM_TUNING_FILE is not used: the tuning file '" + path +
+                        "' was measured on another GPU (NVIDIA H200, 114 SMs, 4.90 TB/s) than this one (132 "
+                        "SMs, 4.92 TB/s)\n"));
+  EXPECT_THAT(chosen, HasSubstr("estimated to be the fastest; estimates:\n"));
 }
 
 // Another build of the library.

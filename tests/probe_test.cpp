@@ -140,6 +140,7 @@ RunInfo run_info() {
   run.device.max_sm_clock_khz = 1980000;
   run.device.memory_clock_khz = 3201000;
   run.device.memory_bus_bits = 6144;
+  run.device.memory_bytes_per_us = memory_bytes_per_us(3201000, 6144);
   run.driver = "580.95.05";
   run.commit = "0123456789ab";
   run.rounds = 2;
@@ -208,6 +209,7 @@ TEST(ProbeReport, HeaderHasWhatTheGpuSays) {
   }
   RunInfo silent = run_info();
   silent.device.memory_clock_khz = 0;
+  silent.device.memory_bytes_per_us = 0;
   silent.driver = "";
   EXPECT_THAT(probe_header(silent), HasSubstr("clock unknown, bus 6144 bits, peak unknown"));
   EXPECT_THAT(probe_header(silent), HasSubstr("driver  unknown version"));

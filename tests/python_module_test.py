@@ -110,6 +110,30 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "one type"):
             hopper_gemm.interleave_gate_and_up(gate, InterfaceArray(0x2000, (8, 16), typestr="<f4"), b)
 
+    def test_loads_tuning_files(self):
+        class Library:
+            status, paths = 0, []
+
+            def hgemm_load_tuning_file(self, path):
+                self.paths.append(path)
+                return self.status
+
+            def hgemm_last_error_message(self):
+                return b"the tuning file 'tuned.json' does not exist"
+
+        library, fake, forgotten = hopper_gemm.library, Library(), []
+        self.addCleanup(setattr, hopper_gemm, "library", library)
+        hopper_gemm.library = lambda: fake
+        hopper_gemm._plan.cache_clear = lambda: forgotten.append(len(fake.paths))
+        hopper_gemm.load_tuning_file("tuned.json")
+        hopper_gemm.load_tuning_file(pathlib.Path("a/tuned.json"))
+        self.assertEqual(fake.paths, [b"tuned.json", b"a/tuned.json"])
+        self.assertEqual(forgotten, [1, 2], "gemm() must not run plans from before")
+        fake.status = 1
+        with self.assertRaisesRegex(hopper_gemm.GemmError, "^invalid argument: the tuning file 'tuned.json' does not exist$"):
+            hopper_gemm.load_tuning_file("tuned.json")
+        self.assertEqual(forgotten, [1, 2])
+
     def test_describes_vectors(self):
         for shape, strides, order, pitch in (((5, 1), (1, 1), "row_major", 1), ((5, 1), (3, 1), "row_major", 3),
                                              ((1, 5), (5, 1), "row_major", 5), ((1, 5), (1, 3), "column_major", 3),

@@ -47,7 +47,8 @@ inline DeviceInfo h200() {
           .driver_version = 13000,
           .runtime_version = 13000,
           .cublas = "13.1.0",
-          .pci_bus_id = "0000:1B:00.0"};
+          .pci_bus_id = "0000:1B:00.0",
+          .memory_bytes_per_us = 4.9e6};
 }
 
 /// NVML with one GPU, at h200()'s place: 1605 MHz, 9000.5 J, 51 degrees.

@@ -63,6 +63,18 @@ const std::array kTuned = {
                 {4096, 4096, 4096},
                 to_string(kThreadConfig),
                 40.125},
+    TunedConfig{"best",
+                DataType::BFloat16,
+                Layout::RowMajor,
+                Layout::ColumnMajor,
+                {16, 4096, 7168},
+                "small_m_16x32x128_t_s5_k2",
+                1.5,
+                {.output_type = DataType::Float32,
+                 .bias = Bias::PerColumn,
+                 .activation = Activation::GeluTanh,
+                 .gated = true,
+                 .batch_count = 3}},
 };
 
 RunInfo run_info() {
@@ -103,25 +115,48 @@ TEST(TunedJson, IsReadAsItWasWritten) {
 
 TEST(TunedJson, SaysWhereItIsFrom) {
   const nlohmann::json parsed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
-  ASSERT_EQ(parsed.size(), kTuned.size());
-  for (const nlohmann::json& object : parsed) {
-    EXPECT_EQ(object["gpu"], "NVIDIA H200");
-    EXPECT_EQ(object["sm_count"], 132);
-    EXPECT_EQ(object["commit"], "0123abc");
-    EXPECT_EQ(object["date"], "2026-01-02T03:04:05Z");
-    EXPECT_EQ(object["command"], "matmul tune ampere.6 --json \uFFFD.json");
+  EXPECT_EQ(parsed["format"], "hopper-gemm tuning");
+  EXPECT_EQ(parsed["version"], 1);
+  EXPECT_EQ(parsed["gpu"], "NVIDIA H200");
+  EXPECT_EQ(parsed["sm_count"], 132);
+  EXPECT_EQ(parsed["memory_bytes_per_us"], 4.9e6);
+  EXPECT_EQ(parsed["commit"], "0123abc");
+  EXPECT_EQ(parsed["date"], "2026-01-02T03:04:05Z");
+  EXPECT_EQ(parsed["command"], "matmul tune ampere.6 --json \uFFFD.json");
+  const nlohmann::json& configs = parsed["configs"];
+  ASSERT_EQ(configs.size(), kTuned.size());
+  EXPECT_EQ(configs[2]["version"], "simt.8");
+  EXPECT_EQ(configs[2]["type"], "fp32");
+  EXPECT_EQ(configs[0]["a"], "row");
+  EXPECT_EQ(configs[1]["a"], "col");
+  EXPECT_EQ(configs[1]["b"], "row");
+  EXPECT_EQ(configs[1]["out"], "fp16");
+  EXPECT_EQ(configs[1]["bias"], "none");
+  EXPECT_EQ(configs[1]["batch"], 1);
+  EXPECT_EQ(configs[1]["config"], "cooperative_128x256_s4_c2x1");
+  EXPECT_EQ(configs[3]["out"], "fp32");
+  EXPECT_EQ(configs[3]["activation"], "gelu_tanh");
+  EXPECT_EQ(configs[3]["gated"], true);
+}
+
+// An array of configurations, each with the GPU and no operation. Records of measurements have this format.
+TEST(TunedJson, OfAnEarlierVersionIsRead) {
+  nlohmann::json array = nlohmann::json::parse(tuned_json(run_info(), kTuned))["configs"];
+  std::vector<TunedConfig> expected(kTuned.begin(), kTuned.end());
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    for (const char* field : {"out", "bias", "activation", "gated", "batch"}) array[i].erase(field);
+    array[i]["gpu"] = "NVIDIA H200";
+    expected[i].operation = {};
   }
-  EXPECT_EQ(parsed[2]["version"], "simt.8");
-  EXPECT_EQ(parsed[2]["type"], "fp32");
-  EXPECT_EQ(parsed[0]["a"], "row");
-  EXPECT_EQ(parsed[1]["a"], "col");
-  EXPECT_EQ(parsed[1]["b"], "row");
-  EXPECT_EQ(parsed[1]["config"], "cooperative_128x256_s4_c2x1");
+  std::vector<TunedConfig> read;
+  const Status status = parse_tuned_json("best.json", array.dump(), &read);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(read, ElementsAreArray(expected));
 }
 
 // As all files were before there was a choice.
 TEST(TunedJson, WithoutALayoutOfAIsOfARowMajorOne) {
-  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned))["configs"];
   changed[1].erase("a");
   std::vector<TunedConfig> read;
   const Status status = parse_tuned_json("best.json", changed.dump(), &read);
@@ -133,7 +168,7 @@ TEST(TunedJson, WithoutALayoutOfAIsOfARowMajorOne) {
   EXPECT_EQ(parse_tuned_json("best.json", changed.dump(), &read).code(), StatusCode::InvalidArgument);
 }
 
-TEST(TunedJson, OfNothingIsAnEmptyArray) {
+TEST(TunedJson, OfNothingHasNoConfiguration) {
   std::vector<TunedConfig> read = {kTuned[0]};
   ASSERT_TRUE(parse_tuned_json("best.json", tuned_json(run_info(), {}), &read).ok());
   EXPECT_THAT(read, IsEmpty());
@@ -158,14 +193,27 @@ TEST(TunedJson, ThatIsNoneIsRefused) {
   expect_unreadable("3", "");
 }
 
+TEST(TunedJson, OfAnotherFormatIsRefused) {
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  changed["version"] = 2;
+  expect_unreadable(changed.dump(), "the version of the format is 2, but this matmul reads 1");
+  changed["format"] = "another";
+  expect_unreadable(changed.dump(), "the format is 'another'");
+  changed.erase("format");
+  expect_unreadable(changed.dump(), "format");
+  changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  changed["configs"] = 3;
+  expect_unreadable(changed.dump(), "configs is no array");
+}
+
 TEST(TunedJson, WithoutAFieldNamesIt) {
   const nlohmann::json whole = nlohmann::json::parse(tuned_json(run_info(), kTuned));
   for (const char* field : {"version", "type", "b", "m", "n", "k", "config", "tflops"}) {
     nlohmann::json changed = whole;
-    changed[1].erase(field);
+    changed["configs"][1].erase(field);
     expect_unreadable(changed.dump(), field);
     changed = whole;
-    changed[1][field] = nlohmann::json::array();
+    changed["configs"][1][field] = nlohmann::json::array();
     const bool is_extent = std::string_view("mnk").find(field) != std::string_view::npos;
     expect_unreadable(changed.dump(), is_extent ? std::string(field) + " is []" : "array");
   }
@@ -173,14 +221,28 @@ TEST(TunedJson, WithoutAFieldNamesIt) {
 
 TEST(TunedJson, OfAnUnknownTypeNamesIt) {
   nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
-  changed[0]["type"] = "fp8";
+  changed["configs"][0]["type"] = "fp8";
   expect_unreadable(changed.dump(), "there is no type 'fp8'");
+}
+
+TEST(TunedJson, OfAnUnknownOperationNamesIt) {
+  const nlohmann::json whole = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  const auto with = [&](const char* field, const nlohmann::json& value) {
+    nlohmann::json changed = whole;
+    changed["configs"][3][field] = value;
+    return changed.dump();
+  };
+  expect_unreadable(with("out", "fp8"), "there is no type 'fp8'");
+  expect_unreadable(with("bias", "col"), "there is no bias 'col'");
+  expect_unreadable(with("activation", "tanh"), "there is no activation 'tanh'");
+  expect_unreadable(with("gated", 1), "boolean");
+  expect_unreadable(with("batch", 0), "batch is 0");
 }
 
 TEST(TunedJson, OfAnUnknownLayoutNamesIt) {
   for (const char* operand : {"a", "b"}) {
     nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
-    changed[0][operand] = "tiled";
+    changed["configs"][0][operand] = "tiled";
     expect_unreadable(changed.dump(), "there is no layout 'tiled'");
   }
 }

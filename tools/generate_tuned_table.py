@@ -6,7 +6,7 @@ usage: generate_tuned_table.py [--check]
 
 Each GPU has a table, src/gemm/heuristics/tuned_h200.inc for example, from profiles/h200/library_tuned*.json. If several
 files have a shape, the last measurement counts. The tables belong to the wgmma back end, so they have no configurations of
-the family mma_sync. They are for a row-major A only.
+the family mma_sync. They are for the product alone and a row-major A.
 """
 
 import argparse
@@ -19,13 +19,29 @@ GPUS = "h100", "h200"
 MAJOR_OF_B = {"col": "K", "row": "MN"}
 
 
+def entries_of(file):
+    """The configurations of a file. Earlier versions of matmul wrote an array, in which each has the date of its run."""
+    content = json.loads(file.read_text())
+    if isinstance(content, list):
+        return content
+    if (content["format"], content["version"]) != ("hopper-gemm tuning", 1):
+        sys.exit(f"generate_tuned_table.py: {file} has the format {content['format']!r} of version {content['version']}, "
+                 "but this tool reads 'hopper-gemm tuning' of version 1")
+    return [{"date": content["date"], **entry} for entry in content["configs"]]
+
+
+def is_product_alone(entry):
+    """Whether it has no operation beside the product. A file that has only products may lack these fields."""
+    plain = {"a": "row", "out": entry["type"], "bias": "none", "activation": "none", "gated": False, "batch": 1}
+    return all(entry.get(field, value) == value for field, value in plain.items())
+
+
 def lines_of(files):
     """The table's lines, in the order of the files. If a problem comes twice, the later measurement counts."""
     problems = {}
     for file in files:
-        for entry in json.loads(file.read_text()):
-            # A file that has only row-major A may lack A's layout.
-            if entry["version"] != "best" or entry.get("a", "row") != "row":
+        for entry in entries_of(file):
+            if entry["version"] != "best" or not is_product_alone(entry):
                 continue
             problem = entry["m"], entry["n"], entry["k"], MAJOR_OF_B[entry["b"]]
             if problem not in problems or problems[problem]["date"] < entry["date"]:

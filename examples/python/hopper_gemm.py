@@ -103,6 +103,7 @@ def library():
         "hgemm_plan_explain": (size, [plan, text, size]),
         "hgemm_interleave_gate_and_up": (ctypes.c_int, [ctypes.POINTER(Descriptor), ctypes.c_void_p, ctypes.c_void_p,
                                                         ctypes.POINTER(MatrixLayout), ctypes.c_void_p, ctypes.c_void_p]),
+        "hgemm_load_tuning_file": (ctypes.c_int, [text]),
         "hgemm_last_error_message": (text, []),
         "hgemm_version_string": (text, []),
     }
@@ -304,6 +305,16 @@ def _layout(name, array, batch_count):
         "batch_stride": array.strides[0] if batch and batch[0] == batch_count else 0,
         "alignment_bytes": min(array.address & -array.address or 16, 16),
     }
+
+
+def load_tuning_file(path):
+    """Loads what `matmul tune best --json` wrote. path: a string, bytes or a path object.
+
+    Plans that are made from now on run the configurations that the file names. gemm() makes its plans again. gemm.hpp says
+    more at load_tuning_file(). Raises GemmError if the file cannot be used on the current device.
+    """
+    _check(library().hgemm_load_tuning_file(os.fsencode(path)))
+    _plan.cache_clear()
 
 
 # A plan belongs to the device that is current when it is made. That must be the arrays' device.

@@ -91,7 +91,8 @@ struct GemmOptions {
   /// has it runs instead, and explain() says so.
   ///
   /// Empty: the library chooses. If the environment variable HGEMM_CONFIG names a configuration that can compute the
-  /// problem, the library takes that one. It ignores any other value of the variable, and explain() says why.
+  /// problem, the library takes that one. It ignores any other value of the variable, and explain() says why. Otherwise
+  /// it looks into tuning files (load_tuning_file()), then into its own tables, and then it estimates.
   std::string config;
   /// On sm_90 the library's kernels overlap with the kernels before and after them in the stream if the launch gains
   /// from it (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization").
@@ -147,7 +148,8 @@ struct GemmOperands {
 /// context, or the primary one after cudaDeviceReset(). The thread's current context counts. The stream may belong to
 /// another context, but the plan is not sized for that one.
 ///
-/// Environment: the library reads HGEMM_CONFIG and nothing else, see GemmOptions::config.
+/// Environment: the library reads HGEMM_CONFIG, see GemmOptions::config, and HGEMM_TUNING_FILE, see
+/// load_tuning_file().
 class HG_API GemmPlan {
  public:
   /// An empty plan, which refuses to run.
@@ -210,6 +212,32 @@ class HG_API GemmPlan {
 /// CudaError: CUDA refused the launch.
 HG_API Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, const void* up,
                                      const MatrixLayout& halves, void* b, cudaStream_t stream);
+
+/// Loads a file that `matmul tune best --json` wrote on such a GPU as the current device. Plans that are made from now
+/// on run the configurations that the file names for their problems, if options.config and HGEMM_CONFIG name none.
+/// Plans that exist keep theirs.
+///
+/// An entry holds for a problem of the same extents, batches, types and operations whose operands have the same
+/// dimension contiguous. If there is none, the entry for the product alone holds also for a problem with an epilogue,
+/// unless its configuration has a mixed tile N. If the configuration cannot compute the problem, because the workspace
+/// limit is too low for example, the library chooses as if there were no entry. GemmPlan::explain() names the file that
+/// chose, or says why its configuration cannot run.
+///
+/// A program may load several files. If two of them have entries for a problem, the one that was loaded last counts. A
+/// file that is loaded again replaces what it held before. Other threads may make and run plans at the same time. An
+/// entry holds only on GPUs with as many SMs and about as fast a memory as the one that it was measured on.
+///
+/// The environment variable HGEMM_TUNING_FILE names a file that the library reads when it creates the first plan, and
+/// again if the variable has another value later. Its entries count only if no loaded file has an entry for the problem.
+/// If this file cannot be used, create() succeeds without it, and explain() says why.
+///
+/// On failure the library uses nothing of the file, and what was loaded before stays.
+/// InvalidArgument: the file cannot be read, is larger than 4 MiB, or has a fault; the message names the file and the
+/// fault.
+/// Unsupported: the file has another version of the format, or was measured on another GPU; or there is no GPU.
+/// OutOfMemory: the host has no memory left.
+/// CudaError: the CUDA runtime refused a call.
+HG_API Status load_tuning_file(const std::string& path);
 
 /// Makes a plan and runs it once. If the problem comes again, keep a plan instead: making one costs more than running
 /// it.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "common/cuda_check.hpp"
+#include "common/memory_rate.hpp"
 
 namespace hopper_gemm {
 Status check_any_device(int driver_version, cudaError_t count_error, int count) {
@@ -58,7 +59,7 @@ Status query_cuda_device(DeviceInfo* info) {
   HG_RETURN_IF_CUDA_ERROR(cudaRuntimeGetVersion(&info->runtime_version));
   info->cublas = cublas_version_text(cublasLtGetVersion());
   info->pci_bus_id = pci_bus_id.data();
-  return {};
+  return query_memory_bytes_per_us(kDevice, &info->memory_bytes_per_us);
 }
 
 std::string cublas_version_text(std::size_t version) {

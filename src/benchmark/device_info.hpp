@@ -27,6 +27,7 @@ struct DeviceInfo {
   int runtime_version = 0;   ///< the CUDA runtime that this program was built with, in the same form
   std::string cublas;        ///< the version of the cuBLAS that was loaded, which may be newer: "13.1.0"
   std::string pci_bus_id;    ///< "0000:1B:00.0"
+  double memory_bytes_per_us = 0;  ///< the peak of the memory's data rate; 0: unknown
 };
 
 /// Describes CUDA device 0 (CUDA_VISIBLE_DEVICES chooses another). Errors: as check_any_device().

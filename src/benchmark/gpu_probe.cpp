@@ -17,7 +17,6 @@
 #include "benchmark/probe_kernels.hpp"
 #include "common/cuda_check.hpp"
 #include "common/device_buffer.hpp"
-#include "common/memory_rate.hpp"
 #include "common/watchdog.hpp"
 #include "ladder/hopper/wgmma_ceiling.hpp"
 #include "verify/fill.hpp"
@@ -433,7 +432,7 @@ class GpuProbe {
   }
 
   ToReading memory_reading(double bytes) const {
-    const double peak = memory_bytes_per_us(device().memory_clock_khz, device().memory_bus_bits) * 1e6;
+    const double peak = device().memory_bytes_per_us * 1e6;
     return [=](const Sample& sample) {
       const double per_second = bytes / sample.seconds;
       return ProbeReading{.value = per_second / 1e12,

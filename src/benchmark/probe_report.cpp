@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "benchmark/json_fields.hpp"
-#include "common/memory_rate.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -34,9 +33,7 @@ std::string_view or_unknown(std::string_view text) { return text.empty() ? "unkn
 /// Empty if the driver does not say.
 std::optional<double> positive(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
 
-std::optional<double> memory_peak(const DeviceInfo& device) {
-  return positive(memory_bytes_per_us(device.memory_clock_khz, device.memory_bus_bits));
-}
+std::optional<double> memory_peak(const DeviceInfo& device) { return positive(device.memory_bytes_per_us); }
 
 std::optional<double> mhz_of(int clock_khz) { return positive(clock_khz / 1e3); }
 

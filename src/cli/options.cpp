@@ -184,7 +184,8 @@ void declare(CLI::App& app, RawOptions& raw) {
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "also write the results as CSV");
   add("--json", "FILE", raw.json_path,
-      "also write the results as JSON, with all samples;\ntune writes the best configurations");
+      "also write the results as JSON, with all samples;\ntune writes the best configurations to a file\n"
+      "that the library loads");
   add("--html", "FILE", raw.html_path, "also write the results as a page with charts");
   add("--config", "FILE", raw.config_path, "run the configurations that tune wrote to this\nfile by --json");
   add("--against", "FILE", raw.against_path,
@@ -577,18 +578,19 @@ Status read_operation_suite(const CLI::App& app, const RawOptions& raw, Options*
   return {};
 }
 
-/// A file of tuned configurations cannot name an operation.
+/// A tuning file has no entries with a C, because a plan does not know beta when it chooses.
 Status check_tuned_operation(const Options& options) {
-  if (std::all_of(options.operations.begin(), options.operations.end(), is_plain)) return {};
+  const auto has_c = [](const Operation& operation) { return operation.beta != 0; };
+  if (std::none_of(options.operations.begin(), options.operations.end(), has_c)) return {};
   if (options.tune && !options.json_path.empty()) {
     return invalid_argument(
-        "--json was given together with tune and an operation beside the product, but the file cannot name "
-        "the operation; type --csv instead");
+        "--json was given together with tune and an operation that adds C, but the file cannot name beta, "
+        "which the library does not know when it chooses; type --csv instead");
   }
   if (options.config_path.empty()) return {};
   return invalid_argument(
-      "--config was given together with an operation beside the product, but such a file holds "
-      "configurations for the product only; leave one of the two out");
+      "--config was given together with an operation that adds C, but such a file holds no configurations "
+      "for that; leave one of the two out");
 }
 
 Status read_data(const std::string& name, Options* options) {

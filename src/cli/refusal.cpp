@@ -79,6 +79,13 @@ bool same_operands(const GemmProblem& x, const GemmProblem& y) {
          same_operation(x, y);
 }
 
+/// "NAME=<value> " if the environment variable is set and `kernel` uses it.
+std::string assignment_of(const char* variable, const KernelInfo& kernel) {
+  const char* const value = std::getenv(variable);
+  const bool has_meaning = value != nullptr && *value != '\0' && kernel.version == kLibraryVersion;
+  return has_meaning ? fmt::format("{}={} ", variable, value) : "";
+}
+
 /// The problems that the user asked of `kernel`, one group for each operation.
 std::vector<KernelGroup> groups_of(const KernelInfo& kernel, const Options& options) {
   std::vector<KernelGroup> groups;
@@ -118,14 +125,12 @@ Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
 }
 
 std::string environment_of(const KernelInfo& kernel) {
-  const char* const value = std::getenv(kConfigVariable);
-  const bool has_meaning = value != nullptr && *value != '\0' && kernel.version == kLibraryVersion;
-  return has_meaning ? fmt::format("{}={} ", kConfigVariable, value) : "";
+  return assignment_of(kConfigVariable, kernel) + assignment_of(kTuningFileVariable, kernel);
 }
 
 Status check_environment(std::span<const KernelInfo* const> kernels) {
   for (const KernelInfo* const kernel : kernels) {
-    if (environment_of(*kernel).empty()) continue;
+    if (assignment_of(kConfigVariable, *kernel).empty()) continue;
     const std::string config = std::getenv(kConfigVariable);
     const bool is_family = std::find(kFamilies.begin(), kFamilies.end(), config) != kFamilies.end();
     if (is_family || kernel->tuning->has_config(config)) continue;
@@ -133,6 +138,19 @@ Status check_environment(std::span<const KernelInfo* const> kernels) {
         fmt::format("the environment variable {} is '{}', which is not a configuration of version {}; type "
                     "`./matmul tune {}` to see what there is, or unset it",
                     kConfigVariable, excerpt(config), kernel->version, kernel->version));
+  }
+  return {};
+}
+
+Status check_tuning_file(std::span<const KernelInfo* const> kernels) {
+  for (const KernelInfo* const kernel : kernels) {
+    if (kernel->check_tuning_file == nullptr) continue;
+    if (const Status usable = kernel->check_tuning_file(); !usable.ok()) {
+      return {usable.code(),
+              fmt::format("the environment variable {} cannot be used: {}; unset it, or let it name "
+                          "a file that `./matmul tune {} --json` wrote here",
+                          kTuningFileVariable, usable.message(), kernel->version)};
+    }
   }
   return {};
 }

@@ -9,11 +9,13 @@
 #include <string>
 
 #include "common/cuda_context.hpp"
+#include "gemm/heuristics/loaded_tuning.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/checked_gemm.hpp"
 #include "gemm/host/device.hpp"
 #include "gemm/host/interleave.hpp"
 #include "gemm/plan.hpp"
+#include "gemm/tuning_file.hpp"
 
 namespace hopper_gemm {
 namespace {
@@ -104,6 +106,20 @@ Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, cons
     const library::KernelArgs& args = checked.problem().args;
     if (args.shape.n == 0 || args.shape.k == 0 || args.batch_count == 0) return {};
     return library::launch_interleave(args, checked_half.problem().args.b, gate, up, b, stream);
+  });
+}
+
+Status load_tuning_file(const std::string& path) {
+  return without_bad_alloc([&]() -> Status {
+    // Before the GPU is queried: a fault of the file is an error also on a machine without a GPU.
+    std::shared_ptr<const library::TuningTable> table;
+    HG_RETURN_IF_ERROR(library::read_tuning_file(path, &table));
+    const RelaxedCapture relaxed;
+    library::Device device{};
+    HG_RETURN_IF_ERROR(library::query_current_device(&device));
+    HG_RETURN_IF_ERROR(library::check_tuning_device(*table, device));
+    library::add_tuning(table);
+    return {};
   });
 }
 

@@ -254,6 +254,13 @@ hgemm_status_t hgemm_interleave_gate_and_up(const hgemm_descriptor_t* descriptor
   });
 }
 
+hgemm_status_t hgemm_load_tuning_file(const char* path) {
+  return hopper_gemm::guarded([&] {
+    if (path == nullptr) return hopper_gemm::invalid_argument("path is null");
+    return hopper_gemm::load_tuning_file(path);
+  });
+}
+
 const char* hgemm_status_string(hgemm_status_t status) {
   switch (hopper_gemm::number_of(status)) {
     case HGEMM_OK: return "HGEMM_OK";

@@ -7,6 +7,7 @@
 
 #include "common/quoted_text.hpp"
 #include "gemm/host/device.hpp"
+#include "gemm/tuning_file.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -118,10 +119,17 @@ Status Plan::complete(std::span<const Backend* const> backends) {
   return {};
 }
 
+Status Plan::prepare_own_choice(std::span<const Backend* const> backends) {
+  if (const Status status = use_environment_tuning(device_); !status.ok()) {
+    explanation_ += "HGEMM_TUNING_FILE is not used: " + status.message() + "\n";
+  }
+  return prepare("", backends);
+}
+
 Status Plan::choose(const GemmOptions& options, std::span<const Backend* const> backends) {
   Request request = requested_config(options);
   explanation_ = problem_text(gemm_, device_);
-  Status status = prepare(request.name, backends);
+  Status status = request.name.empty() ? prepare_own_choice(backends) : prepare(request.name, backends);
   if (!status.ok() && !request.name.empty()) {
     status = {status.code(),
               request.who + " asks for " + one_line(request.name) + ": " + one_line(status.message())};
@@ -130,7 +138,7 @@ Status Plan::choose(const GemmOptions& options, std::span<const Backend* const> 
     if (request.must_be_met || !is_refusal) return status;
     explanation_ = problem_text(gemm_, device_) + status.message() + "; so the library chooses\n";
     request = {};
-    status = prepare("", backends);
+    status = prepare_own_choice(backends);
   }
   HG_RETURN_IF_ERROR(status);
 

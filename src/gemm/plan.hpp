@@ -42,6 +42,8 @@ class Plan {
 
  private:
   Status choose(const GemmOptions& options, std::span<const Backend* const> backends);
+  /// Prepares the library's own choice, for which it looks into tuning files and built-in tables.
+  Status prepare_own_choice(std::span<const Backend* const> backends);
   /// Sets prepared_ with the first back end that can compute the problem. requested: the name of a configuration or of
   /// a family that it must use; empty for any. Adds to explanation_ why other back ends cannot.
   Status prepare(const std::string& requested, std::span<const Backend* const> backends);

@@ -8,6 +8,7 @@
 #include "gemm/host/checked_gemm.hpp"
 #include "gemm/host/device.hpp"
 #include "gemm/plan.hpp"
+#include "gemm/tuning_file.hpp"
 #include "hopper_gemm/gemm.hpp"
 #include "registry/gemm_descriptor.hpp"
 
@@ -100,6 +101,12 @@ Status choose(const GemmArgs& args, KernelChoice* choice) {
   HG_RETURN_IF_ERROR(find_plan(args, "", &plan));
   *choice = {plan->config(), plan->explain()};
   return {};
+}
+
+Status check_tuning_file() {
+  library::Device device{};
+  HG_RETURN_IF_ERROR(library::query_current_device(&device));
+  return library::use_environment_tuning(device);
 }
 
 std::vector<std::string> configs(const GemmArgs& args) {

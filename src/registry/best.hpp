@@ -21,6 +21,9 @@ Status launch(const GemmArgs& args, cudaStream_t stream);
 /// GemmPlan::config() and GemmPlan::explain().
 Status choose(const GemmArgs& args, KernelChoice* choice);
 
+/// Ok, or why HGEMM_TUNING_FILE cannot be used on the current GPU.
+Status check_tuning_file();
+
 // The tuning space: the names that GemmPlan takes. configs() returns those with the shortest estimated times, which are
 // worth measuring.
 std::vector<std::string> configs(const GemmArgs& args);

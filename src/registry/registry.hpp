@@ -81,6 +81,9 @@ struct KernelInfo {
   /// Finds what launch() would choose for `args` on the current GPU, without touching an operand. Null if the kernel
   /// does not tell.
   Status (*choose)(const GemmArgs& args, KernelChoice* choice) = nullptr;
+  /// Ok, or why the tuning file that the environment names cannot be used on the current GPU. Null if the kernel reads
+  /// none.
+  Status (*check_tuning_file)() = nullptr;
 };
 
 /// The Hopper ladder in ascending version order: bf16, wgmma.

@@ -1,7 +1,8 @@
 #include "gemm/heuristics/tuned.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "gemm/heuristics/loaded_tuning.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -24,12 +25,6 @@ constexpr TunedTable kTables[] = {
      .problems = kTunedOnH200},
 };
 
-bool is_of(const TunedTable& table, const Device& device) {
-  constexpr double kAlike = 0.1;
-  return device.sm_count == table.sm_count &&
-         std::abs(device.memory_bytes_per_us / table.memory_bytes_per_us - 1) < kAlike;
-}
-
 }  // namespace
 
 std::span<const TunedTable> tuned_tables() { return kTables; }
@@ -37,7 +32,7 @@ std::span<const TunedTable> tuned_tables() { return kTables; }
 TunedChoice tuned_choice(const KernelArgs& args, const Device& device) {
   if (args.a.major != OperandMajor::K || args.batch_count != 1) return {};
   for (const TunedTable& table : kTables) {
-    if (!is_of(table, device)) continue;
+    if (!is_alike(table.sm_count, table.memory_bytes_per_us, device)) continue;
     const auto found =
         std::find_if(table.problems.begin(), table.problems.end(), [&](const TunedProblem& problem) {
           return problem.shape == args.shape && problem.b_major == args.b.major;

@@ -26,14 +26,9 @@ Status query_current_device(Device* device) {
   };
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMajor, &device->major));
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMinor, &device->minor));
-  int memory_clock_khz = 0;
-  int memory_bus_bits = 0;
-  HG_RETURN_IF_ERROR(query(cudaDevAttrMemoryClockRate, &memory_clock_khz));
-  HG_RETURN_IF_ERROR(query(cudaDevAttrGlobalMemoryBusWidth, &memory_bus_bits));
-  // A driver that does not know them says 0.
-  if (memory_clock_khz > 0 && memory_bus_bits > 0) {
-    device->memory_bytes_per_us = memory_bytes_per_us(memory_clock_khz, memory_bus_bits);
-  }
+  double memory_bytes_per_us = 0;
+  HG_RETURN_IF_ERROR(query_memory_bytes_per_us(device->id, &memory_bytes_per_us));
+  if (memory_bytes_per_us > 0) device->memory_bytes_per_us = memory_bytes_per_us;
   device->context = current_context_id();
   HG_RETURN_IF_ERROR(current_context_sm_count(device->id, &device->sm_count));
   return query(cudaDevAttrMaxSharedMemoryPerBlockOptin, &device->max_shared_bytes);

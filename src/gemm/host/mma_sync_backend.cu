@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "gemm/heuristics/loaded_tuning.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/instances/mma_sync_configs.hpp"
 
@@ -107,6 +108,17 @@ Status check_config(const MmaConfig& config, const Problem& problem, const Devic
   return {};
 }
 
+/// Sets `*candidate` to the one of that name. InvalidArgument: there is none. Unsupported: it cannot compute the problem.
+Status find_suitable(const std::string& name, const Problem& problem, const Device& device,
+                     const Candidate** candidate) {
+  const auto* const found = std::find_if(kCandidates.begin(), kCandidates.end(),
+                                         [&](const Candidate& each) { return name_of(each.config) == name; });
+  if (found == kCandidates.end()) return invalid_argument("there is no configuration " + name);
+  HG_RETURN_IF_ERROR(check_config(found->config, problem, device));
+  *candidate = found;
+  return {};
+}
+
 /// Tiles of the SM that gets the most.
 std::int64_t rounds_of(const MmaConfig& config, const Problem& problem, const Device& device) {
   return ceil_div(tiles_of_batch(config, problem) * problem.args.batch_count, std::int64_t{device.sm_count});
@@ -191,18 +203,30 @@ Status can_implement(const Problem& problem, const Device& device) {
 Status prepare(const Problem& problem, const Device& device, const std::string& name,
                std::unique_ptr<const PreparedGemm>* prepared) {
   HG_RETURN_IF_ERROR(can_implement(problem, device));
-  const Candidate* candidate = fastest(problem, device);
+  const Candidate* candidate = nullptr;
+  std::string reason;
   if (!name.empty()) {
-    candidate = std::find_if(kCandidates.begin(), kCandidates.end(),
-                             [&](const Candidate& each) { return name_of(each.config) == name; });
-    if (candidate == kCandidates.end()) return invalid_argument("there is no configuration " + name);
-    HG_RETURN_IF_ERROR(check_config(candidate->config, problem, device));
+    HG_RETURN_IF_ERROR(find_suitable(name, problem, device, &candidate));
+  } else {
+    for (const LoadedChoice& choice : loaded_choices(problem.args, device)) {
+      const Status status = find_suitable(choice.config, problem, device, &candidate);
+      if (status.ok()) {
+        reason += "chosen by " + text_of(choice) + "\n";
+        break;
+      }
+      if (choice.is_for_operation) {
+        const bool is_known = status.code() != StatusCode::InvalidArgument;
+        reason += text_of(choice) + " asks for " + choice.config + ": " +
+                  (is_known ? status.message() : "it is not of mma_sync") + "\n";
+      }
+    }
+    if (candidate == nullptr) candidate = fastest(problem, device);
   }
   const KernelInstance& instance = instance_of(candidate->config, problem.args);
   HG_RETURN_IF_ERROR(instance.prepare());
   const std::int64_t ctas = tiles_of_batch(candidate->config, problem) * problem.args.batch_count;
   *prepared = std::make_unique<PreparedMma>(instance, static_cast<unsigned>(ctas), name_of(candidate->config),
-                                            explain(*candidate, problem, device));
+                                            reason + explain(*candidate, problem, device));
   return {};
 }
 

@@ -23,6 +23,7 @@
 #include "gemm/epilogue/reduce_partials.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
+#include "gemm/heuristics/loaded_tuning.hpp"
 #include "gemm/heuristics/tuned.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/kernel_launcher.hpp"
@@ -122,7 +123,22 @@ std::vector<Estimate> ranked(const Problem& problem, const Device& device) {
       cost_model_of(device));
 }
 
-/// Whether the table's choice holds for the problem's epilogue. The table was measured with alpha only. Which
+/// Sets `*config` to the configuration of that name. InvalidArgument: there is none. Unsupported: it does not suit the
+/// problem or the GPU. Its kernel may still lack an operation of the problem.
+Status find_suitable(const std::string& name, const Problem& problem, const Device& device,
+                     GemmConfig* config) {
+  const std::optional<GemmConfig> found = find_config(name);
+  if (!found.has_value()) return invalid_argument("there is no configuration " + name);
+  const std::string fault = fault_of(problem, *found);
+  if (!fault.empty()) return unsupported(name + ": " + fault);
+  if (active_clusters(device, *found) == 0) {
+    return unsupported(name + ": the GPU cannot run a cluster of so many CTAs");
+  }
+  *config = *found;
+  return {};
+}
+
+/// Whether the choice of a table holds for the problem's epilogue, if the table was measured with alpha only. Which
 /// configuration with a mixed tile N is the fastest depends on how much of its epilogue the products do not hide.
 bool was_measured_with(const Estimate& tuned, const Problem& problem) {
   const KernelConfig& kernel = tuned.config.kernel;
@@ -207,6 +223,47 @@ std::string explain(const Estimate& chosen, std::span<const Estimate> estimates,
   return reason;
 }
 
+std::vector<Estimate>::const_iterator find_estimate(const std::vector<Estimate>& estimates,
+                                                    std::string_view name) {
+  return std::find_if(estimates.begin(), estimates.end(),
+                      [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
+}
+
+/// A configuration that was measured to be fast, and why it is chosen.
+struct MeasuredChoice {
+  std::vector<Estimate>::const_iterator estimate;  // the end if no measurement decides
+  std::string reason;                              // also why entries of tuning files cannot be used
+};
+
+/// Looks into the tuning files first, and then into the built-in tables.
+MeasuredChoice measured_choice(const Problem& problem, const Device& device,
+                               const std::vector<Estimate>& estimates) {
+  std::string unusable;
+  for (const LoadedChoice& choice : loaded_choices(problem.args, device)) {
+    const auto found = find_estimate(estimates, choice.config);
+    const bool is_candidate = found != estimates.end();
+    if (is_candidate && (choice.is_for_operation || was_measured_with(*found, problem))) {
+      return {found, unusable + "chosen by " + text_of(choice)};
+    }
+    if (is_candidate || !choice.is_for_operation) continue;
+    GemmConfig config{};
+    const Status status = find_suitable(choice.config, problem, device, &config);
+    const bool is_known = status.code() != StatusCode::InvalidArgument;
+    unusable += text_of(choice) + " asks for " + choice.config + ": " +
+                (status.ok() ? "its kernel cannot compute this problem"
+                 : is_known  ? status.message()
+                             : "it is not of wgmma") +
+                "\n";
+  }
+  if (const TunedChoice choice = tuned_choice(problem.args, device); !choice.config.empty()) {
+    const auto found = find_estimate(estimates, choice.config);
+    if (found != estimates.end() && was_measured_with(*found, problem)) {
+      return {found, unusable + "measured to be fast for this shape on " + std::string(choice.gpu)};
+    }
+  }
+  return {estimates.end(), unusable};
+}
+
 bool is_schedule(std::string_view name) {
   return std::any_of(kSchedules.begin(), kSchedules.end(),
                      [&](Schedule schedule) { return name_of(schedule) == name; });
@@ -217,11 +274,6 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   const bool has_name = !requested.empty() && !is_schedule(requested);
   const Status no_room = unsupported("wgmma: the GPU has no room for a CTA");
   const std::vector<Estimate> estimates = ranked(problem, device);
-  const auto find = [&](std::string_view name) {
-    if (name.empty()) return estimates.end();
-    return std::find_if(estimates.begin(), estimates.end(),
-                        [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
-  };
   auto chosen = estimates.begin();
   std::string reason = "estimated to be the fastest";
   if (is_schedule(requested)) {
@@ -232,24 +284,17 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       return unsupported("no kernel of the schedule " + requested + " can compute this problem");
     reason = "estimated to be the fastest of the schedule that you asked for";
   } else if (!requested.empty()) {
-    const std::optional<GemmConfig> asked = find_config(requested);
-    if (!asked.has_value()) return invalid_argument("there is no configuration " + requested);
-    const std::string fault = fault_of(problem, *asked);
-    if (!fault.empty()) return unsupported(requested + ": " + fault);
-    if (active_clusters(device, *asked) == 0) {
-      return unsupported(requested + ": the GPU cannot run a cluster of so many CTAs");
-    }
-    const bool serves = can_compute(asked->kernel, problem);
-    chosen = serves ? find(requested) : estimates.begin();
+    GemmConfig asked{};
+    HG_RETURN_IF_ERROR(find_suitable(requested, problem, device, &asked));
+    const bool serves = can_compute(asked.kernel, problem);
+    chosen = serves ? find_estimate(estimates, requested) : estimates.begin();
     reason = serves ? "asked for"
                     : "asked for, but its kernel cannot compute this problem, so another kernel runs";
   } else {
-    const TunedChoice choice = tuned_choice(problem.args, device);
-    const auto tuned = find(choice.config);
-    if (tuned != estimates.end() && was_measured_with(*tuned, problem)) {
-      chosen = tuned;
-      reason = "measured to be fast for this shape on " + std::string(choice.gpu);
-    }
+    MeasuredChoice measured = measured_choice(problem, device, estimates);
+    const bool is_measured = measured.estimate != estimates.end();
+    if (is_measured) chosen = measured.estimate;
+    reason = std::move(measured.reason) + (is_measured ? "" : reason);
   }
   if (chosen == estimates.end()) return no_room;
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,

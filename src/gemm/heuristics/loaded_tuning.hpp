@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gemm/problem.hpp"
+
+namespace hopper_gemm::library {
+
+/// What an entry of a tuning file is for: a problem as the kernels get it, with a row-major D.
+struct TuningKey {
+  GemmShape shape{};
+  OperandMajor a_major = OperandMajor::K;
+  OperandMajor b_major = OperandMajor::K;
+  DataType input_type = DataType::BFloat16;
+  DataType output_type = DataType::BFloat16;
+  Bias bias = Bias::None;
+  Activation activation = Activation::None;
+  bool is_gated = false;
+  int batch_count = 1;
+
+  friend bool operator<(const TuningKey& x, const TuningKey& y) { return x.fields() < y.fields(); }
+  friend bool operator==(const TuningKey& x, const TuningKey& y) { return x.fields() == y.fields(); }
+
+ private:
+  std::tuple<int, int, int, OperandMajor, OperandMajor, DataType, DataType, Bias, Activation, bool, int>
+  fields() const {
+    return {shape.m,     shape.n, shape.k,    a_major,  b_major,    input_type,
+            output_type, bias,    activation, is_gated, batch_count};
+  }
+};
+
+/// The contents of a tuning file: the configurations that were the fastest on a GPU.
+struct TuningTable {
+  std::string path;
+  std::string gpu;  ///< its name
+  int sm_count;
+  double memory_bytes_per_us;
+  std::map<TuningKey, std::string> configs;
+};
+
+/// Whether a GPU with so many SMs and so fast a memory counts as the plan's. Memories count as equally fast if their
+/// rates differ by less than a tenth.
+bool is_alike(int sm_count, double memory_bytes_per_us, const Device& device);
+
+/// From now on loaded_choices() looks into this table first. It replaces an earlier table of the same path. Thread-safe,
+/// as are all functions of this header.
+void add_tuning(const std::shared_ptr<const TuningTable>& table);
+
+/// The table that loaded_choices() looks into last, in place of the one before; null for none.
+void set_environment_tuning(std::shared_ptr<const TuningTable> table);
+
+/// Removes all tables. For tests.
+void clear_tuning();
+
+/// What a table says about a problem.
+struct LoadedChoice {
+  std::string config;
+  std::string path;
+  bool is_for_operation;  ///< the entry is for the problem's operation; otherwise it is for the product alone
+};
+
+/// "the tuning file 'tuned.json'", in a line of GemmPlan::explain().
+std::string text_of(const LoadedChoice& choice);
+
+/// The choices of the tables that are for such a GPU, the best first. An entry for the problem's own operation is better
+/// than one for the product alone, and an entry of a newer table is better than one of an older table.
+std::vector<LoadedChoice> loaded_choices(const KernelArgs& args, const Device& device);
+
+}  // namespace hopper_gemm::library
