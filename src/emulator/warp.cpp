@@ -34,6 +34,12 @@ void share_clocks(std::uint32_t mask) {
     first[lane].clock = joined;
     ++first[lane].clock[first[lane].component];
   });
+  VectorClock over;
+  for_each_lane(mask, [&](std::size_t lane) {
+    if (!first[lane].over.empty()) over.join(first[lane].over);
+  });
+  if (over.empty()) return;
+  for_each_lane(mask, [&](std::size_t lane) { first[lane].over = over; });
 }
 
 // All lanes of `mask` meet, and the last one to come does `effect`. Only __syncwarp() orders memory accesses; shuffles,

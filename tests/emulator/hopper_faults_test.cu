@@ -127,6 +127,28 @@ __global__ void hand_over_in_shared_memory(const float*, float* out) {
   }
 }
 
+/// Thread 32 lets the first warp overwrite a word in shared memory. Thread 0 waits for it, and thread 1 overwrites the
+/// word.
+template <bool kMeets>
+__global__ void another_lane_overwrites(const float*, float* out) {
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  float& word = storage().words[0];
+  if (threadIdx.x == 0) ptx::mbarrier_init(bar, 1);
+  if (threadIdx.x == 0) word = 1;
+  __syncthreads();
+  if (threadIdx.x == 32) {
+    data(out)[0] = word;
+    ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(bar, 0));
+  }
+  if (threadIdx.x >= 32) return;
+  if (threadIdx.x == 0) {
+    while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(bar, 0)) {
+    }
+  }
+  if (kMeets) __syncwarp();
+  if (threadIdx.x == 1) word = 2;
+}
+
 template <Order kArrival>
 __global__ void meet_at_the_cluster_barrier(const float*, float* out) {
   if (threadIdx.x == 32) storage().words[0] = 1;
@@ -152,6 +174,10 @@ TEST_F(HopperFaults, RelaxedArrivalsAndWaits) {
   expect_fault(hand_over_in_shared_memory<kOrdered, kRelaxed, false>, 64, kNoOrder);
   // A read that is over needs no order.
   expect_no_fault(hand_over_in_shared_memory<kRelaxed, kRelaxed, true>, 64);
+  expect_no_fault(another_lane_overwrites<true>, 64);
+  expect_fault(another_lane_overwrites<false>, 64,
+               "a thread writes shared memory at 0x400 that thread 32 .*, and no barrier orders the two",
+               "a thread reads shared memory at 0x400 that thread 1 .*, and no barrier orders the two");
   expect_no_fault(meet_at_the_cluster_barrier<kOrdered>, 64);
   expect_fault(meet_at_the_cluster_barrier<kRelaxed>, 64, kNoOrder, "that nobody has written");
 }
