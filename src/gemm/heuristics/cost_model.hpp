@@ -21,42 +21,42 @@ struct ExposedEpilogue {
 /// profiles/h200/library_tuning*.csv and to profiles/h100/*_tuning*.csv (profiles/experiments.md, 40 and 41). They are
 /// rounded.
 struct CostModel {
-  double launch_us = 1.76;           ///< a kernel that has nothing to do
-  double overlap_us = 0.414;         ///< the part of it that is saved if the kernel before it still runs
-  double fill_us = 0.254;            ///< until the first loads arrive
-  double cluster_us = 0.713;         ///< a cluster's barriers
-  double block_us = 0.176;           ///< least time of a K block
-  double mn_major_block_us = 0.121;  ///< the same if B is MN-major
-  double small_m_block_us = 0.0836;  ///< the same in a kernel for small M
-  double sm_flops_per_us = 6.84e6;   ///< of an SM that has its operands: 903 TFLOP/s for 132 of them
-  double byte_us = 6.05e-7;  ///< products slow down by so much for each byte, because moving it takes power
-  double slowness_64_columns = 1.2;        ///< factor on the products' time for tiles of 64 columns
-  double slowness_one_consumer = 1.06;     ///< for one consumer: nobody else multiplies while it waits
-  double slowness_small_tiles = 1.02;      ///< for tiles up to 128x128: they read more of shared memory
-  double slowness_medium_tiles = 1.02;     ///< for cooperative tiles between 128x128 and 128x256
-  double sm_bytes_per_us = 1.22e5;         ///< to one SM
-  double small_m_sm_bytes_per_us = 9.1e4;  ///< to one SM in a kernel for small M, mostly from memory
-  double sm_lines_per_us = 1120;           ///< to one SM, in requests to L2
-  double l2_bytes_per_us = 8.6e6;          ///< that all SMs read from L2
-  double l2_sharers = 7.23;  ///< clusters that load the same rows: from so many on, they share reads
+  double launch_us = 1.74;           ///< a kernel that has nothing to do
+  double overlap_us = 0.428;         ///< the part of it that is saved if the kernel before it still runs
+  double fill_us = 0.293;            ///< until the first loads arrive
+  double cluster_us = 0.698;         ///< a cluster's barriers
+  double block_us = 0.164;           ///< least time of a K block
+  double mn_major_block_us = 0.128;  ///< the same if B is MN-major
+  double small_m_block_us = 0.0838;  ///< the same in a kernel for small M
+  double sm_flops_per_us = 6.88e6;   ///< of an SM that has its operands: 908 TFLOP/s for 132 of them
+  double byte_us = 6.04e-7;  ///< products slow down by so much for each byte, because moving it takes power
+  double slowness_64_columns = 1.2;         ///< factor on the products' time for tiles of 64 columns
+  double slowness_one_consumer = 1.06;      ///< for one consumer: nobody else multiplies while it waits
+  double slowness_small_tiles = 1.08;       ///< for tiles up to 128x128: they read more of shared memory
+  double slowness_medium_tiles = 1.02;      ///< for cooperative tiles between 128x128 and 128x256
+  double sm_bytes_per_us = 1.21e5;          ///< to one SM
+  double small_m_sm_bytes_per_us = 9.07e4;  ///< to one SM in a kernel for small M, mostly from memory
+  double sm_lines_per_us = 1100;            ///< to one SM, in requests to L2
+  double l2_bytes_per_us = 8.57e6;          ///< that all SMs read from L2
+  double l2_sharers = 7.13;  ///< clusters that load the same rows: from so many on, they share reads
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
-  double memory_share = 0.826;          ///< of the peak, with reads that are not balanced over all channels
+  double memory_share = 0.825;          ///< of the peak, with reads that are not balanced over all channels
   double small_m_memory_share = 0.864;  ///< in a kernel for small M
   /// In the pingpong kernel with batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// with it as with the fastest other kernel (H100).
   double pingpong_batch_share = 0.75;
-  double store_elems_per_us = 1.77e4;     ///< from one SM
-  double mixed_n_exposed_store = 0.632;   ///< the share of the store that no product hides
-  double pingpong_exposed_store = 0.519;  ///< the same in the pingpong schedule
+  double store_elems_per_us = 1.82e4;     ///< from one SM
+  double mixed_n_exposed_store = 0.741;   ///< the share of the store that no product hides
+  double pingpong_exposed_store = 0.511;  ///< the same in the pingpong schedule
   ExposedEpilogue cooperative_exposed = {6.2e-5, 3.7e-5, 2.5e-5,
                                          6.6e-5};                  ///< with one tile N and two consumers
   ExposedEpilogue mixed_n_exposed = {2.3e-5, 1.8e-5, 4.4e-5, 0};   ///< the cooperative schedule's
   ExposedEpilogue pingpong_exposed = {0, 0.5e-5, 2.3e-5, 3.5e-5};  ///< but for a CTA's last tile
-  double reduce_us = 0.902;                ///< to exchange the partials of a split-K, beside sending them
-  double mn_major_peer_us = 0.502;         ///< in addition for each peer, if B is MN-major
-  double reduce_elems_per_us = 4120;       ///< partials that an SM sends
-  double workspace_us = 7.76;              ///< the kernel that adds up partials from the workspace
-  double workspace_bytes_per_us = 8.88e6;  ///< to the workspace and back
+  double reduce_us = 0.764;                ///< to exchange the partials of a split-K, beside sending them
+  double mn_major_peer_us = 0.574;         ///< in addition for each peer, if B is MN-major
+  double reduce_elems_per_us = 3920;       ///< partials that an SM sends
+  double workspace_us = 7.8;               ///< the kernel that adds up partials from the workspace
+  double workspace_bytes_per_us = 9.67e6;  ///< to the workspace and back
 };
 
 /// The model for a GPU.
