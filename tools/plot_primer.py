@@ -42,6 +42,7 @@ class Probe:
     gpu: str
     sm_count: int
     l2_mib: int
+    rounds: int
     source: str
 
 
@@ -53,7 +54,7 @@ def read_probe(folder):
         row = rows[0]
         return Probe({row["name"]: float(row["value"]) for row in rows},
                      {row["name"]: float(row["other_value"]) for row in rows if row["other_value"]},
-                     row["gpu"], int(row["sm_count"]), int(row["l2_bytes"]) // 2 ** 20,
+                     row["gpu"], int(row["sm_count"]), int(row["l2_bytes"]) // 2 ** 20, int(row["rounds"]),
                      f"matmul probe on one {row['gpu']}, commit {row['commit']}, {row['date'][:10]}")
     except (LookupError, ValueError) as error:
         raise ResultsError(f"{path} is not what matmul probe writes: {error}") from error
@@ -184,18 +185,19 @@ LADDER = (("shared_latency", "shared memory", BLUE), ("l1_latency", "L1", BLUE),
 @dataclasses.dataclass(frozen=True)
 class Latencies:
     steps: tuple  # (name, cycles, ns, color)
+    rounds: int
     source: str
 
 
 def read_latencies(folder):
     probe = read_probe(folder)
     return Latencies(tuple((label, probe.values[name], probe.others[name], color) for name, label, color in LADDER),
-                     probe.source)
+                     probe.rounds, probe.source)
 
 
 def draw_latencies(latencies, path):
     title = "The latency ladder: how long a load takes that waits for the load before it"
-    caption = (f"Median of 7 rounds; {latencies.source}.\n“First read”: other SMs have just written the line. "
+    caption = (f"Source: {latencies.source}, median of {latencies.rounds} rounds.\n“First read”: other SMs have just written the line. "
                "“Second read”: the same SM has read it before.")
     height = 0.36 * len(latencies.steps) + 1.0
     figure = chart_style.new_figure(height + chart_style.caption_height(caption))
