@@ -18,6 +18,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 from documents import ROOT  # noqa: E402
 import ladder_results  # noqa: E402
+import plot_primer  # noqa: E402
 import profile  # noqa: E402  tools/profile.py, not the standard library's
 
 RECORDS = ladder_results.DEFAULT_FOLDER
@@ -333,6 +334,110 @@ class FiguresTest(unittest.TestCase):
                 speeds = self.speeds_of(profile.SIMT, version, (1024, 2048, 4096))
                 self.assertEqual(cells, [f"{1024 ** 2 // (tile[0] * tile[1])}", f"{threads / WARP_THREADS:.0f}",
                                          f"{room:.0f}", *speeds])
+
+    # --- The primer ---
+
+    PRIMER = ROOT / "docs" / "primer.md"
+    IMAGES = ROOT / "docs" / "images"
+
+    @staticmethod
+    def rows_of(text, head):
+        """The rows of the table whose first line begins so, as lists of cells."""
+        table = re.search(rf"^\| {re.escape(head)}.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+
+    def primer(self):
+        return self.PRIMER.read_text(encoding="utf-8")
+
+    def test_figures_of_the_primer(self):
+        """They are the probe's, of the profiles that the page names, of the ladder's rows, or computed from these."""
+        probe = plot_primer.read_probe(self.IMAGES)
+        figures = self.records.of(profile.HOPPER, ("1", "12", "13", "18", "ceiling"))
+        for value in (*probe.values.values(), *probe.others.values()):
+            for unit in ("TFLOP/s", "%", "TB/s", "cycles", "ns"):
+                figures.add(unit, value)
+        values = probe.values
+        in_flight = values["memory_read_bandwidth"] * probe.others["memory_latency"] / 1e3
+        figures.add("MB", in_flight)
+        figures.add("KB", in_flight / probe.sm_count * 1e3)
+        figures.add("TFLOP/s", 2 * 128 * 256 / (2 * (128 + 256)) * values["l2_bandwidth"])
+        figures.add("%", values["mma_sync_rate"] / values["wgmma_rate"] * 100)
+        figures.add("cycles", 2 * 128 * 256 * 64 / probe.others["wgmma_rate"])
+        lines = plot_primer.read_l2_lines(self.IMAGES)
+        for begin, end, _ in lines.groups(lines.first_reads):
+            figures.add("cycles", begin)
+            figures.add("cycles", end)
+        for kernel in plot_primer.read_occupancy(self.IMAGES):
+            figures.add("%", kernel.occupancy() * 100)
+        for waves in plot_primer.read_waves(self.IMAGES):
+            figures.add("%", waves.efficiency() * 100)
+            figures.add("%", (waves.grid()[0] * plot_primer.BLOCK[0] / waves.m - 1) * 100)
+        bursts, sustained = ({row["version"]: row for row in self.records.rows["hopper"]
+                              if (row["m"], row["n"], row["k"], row["mode"]) == (*3 * ["8192"], mode)}
+                             for mode in ("burst", "sustained"))
+        for rows in (bursts, sustained):
+            figures.add("%", (float(rows["13"]["tflops"]) / float(rows["12"]["tflops"]) - 1) * 100)
+        figures.add("%", (1 - float(sustained["18"]["tflops"]) / float(bursts["18"]["tflops"])) * 100)
+        figures.add("TFLOP/s", float(sustained["18"]["watts"]) / float(sustained["18"]["pj_per_flop"]))
+        # Sizes: of shared memory, and of the library's stages and buffers.
+        stages = {4 * 48, 48, 32, 224, 2, 1}
+        cited = CITED | {(str(size), "KiB") for size in stages} | {("256", "KB"), ("227", "KB")}
+        text = prose(self.primer())
+        self.assertEqual(unknown_figures(text, figures, cited), [])
+        text = re.sub(r"\s+", " ", text)
+        counts = [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) lines take", text)]
+        self.assertEqual(counts, [count for *_, count in lines.groups(lines.first_reads)[2:]])
+        for unit in ("TB/s", "cycles", "ns", "KB"):
+            for number in re.findall(rf"({NUMBER}) {unit}(?!\w)", text):
+                with self.subTest(unit, number=number):
+                    self.assertTrue(figures.has(number, unit) or (number, unit) in cited)
+        ratio = values["wgmma_rate"] / values["fp32_rate"]
+        self.assertIn(f"{ratio:.1f} times as many", text)
+
+    def test_tables_of_the_primer(self):
+        probe = plot_primer.read_probe(self.IMAGES)
+        text = self.primer()
+        wanted = {label: [f"{probe.values[name]:.1f}", f"{probe.others[name]:.1f}"] for name, label, _ in plot_primer.LADDER}
+        self.assertEqual({label: cells[:2] for label, *cells in self.rows_of(text, "a load from")}, wanted)
+        rates = [probe.values[name] for name in ("fp32_rate", "mma_sync_rate", "wgmma_rate")]
+        self.assertEqual([cells[2:] for cells in self.rows_of(text, "ladder | instruction")],
+                         [[f"{rate:.1f}", f"{rate / probe.values['memory_read_bandwidth']:.1f}",
+                           f"{rate / probe.values['l2_bandwidth']:.1f}"] for rate in rates])
+        bandwidths = {cells[0]: cells[2:] for cells in self.rows_of(text, "from | to")[3:]}
+        self.assertEqual(bandwidths, {f"DRAM, {what}": [f"{probe.values[f'memory_{what}_bandwidth']:.2f} TB/s", ""]
+                                      for what in ("read", "write", "copy")})
+        self.assertEqual([cells[2:] for cells in self.rows_of(text, "from | to")[:3]],
+                         [[f"{probe.others['shared_bandwidth']:.1f} TB/s", f"{probe.values['shared_bandwidth']:.1f}"],
+                          [f"{probe.values['l2_sm_bandwidth'] / 1e3:.3f} TB/s", f"{probe.others['l2_sm_bandwidth']:.1f}"],
+                          [f"{probe.values['l2_bandwidth']:.1f} TB/s", f"{probe.others['l2_bandwidth']:.1f}"]])
+
+    def test_occupancy_of_the_primer(self):
+        kernels = plot_primer.read_occupancy(self.IMAGES)
+        active = [self.counter(ladder, version, profile.WARPS_ACTIVE)
+                  for ladder, version in ((profile.SIMT, "simt.4"), (profile.SIMT, "simt.7"), (profile.HOPPER, "11"))]
+        rows = [[str(kernel.registers) for kernel in kernels], [str(kernel.threads) for kernel in kernels],
+                [f"{kernel.registers_of_cta():,}" for kernel in kernels],
+                [str(kernel.rooms()["registers"]) for kernel in kernels],
+                [f"{kernel.shared_kib:.1f}" for kernel in kernels],
+                [str(kernel.rooms()["shared memory"]) for kernel in kernels],
+                [str(kernel.rooms()["threads"]) for kernel in kernels],
+                [f"{kernel.occupancy() * 100:.1f} %" for kernel in kernels], [f"{percent:.1f} %" for percent in active]]
+        self.assertEqual([cells[1:] for cells in self.rows_of(self.primer(), "| simt.4")], rows)
+
+    def test_power_of_the_primer(self):
+        by_mode = {(row["version"], row["mode"]): row for row in self.records.rows["hopper"]
+                   if (row["m"], row["n"], row["k"]) == (*3 * ["8192"],)}
+        rows = self.rows_of(self.primer(), "version | burst")
+        self.assertEqual([cells[0] for cells in rows], ["1", "12", "13", "18", "ceiling"])
+        for version, *cells in rows:
+            with self.subTest(version):
+                burst, sustained = by_mode[version, "burst"], by_mode[version, "sustained"]
+                delivered = ""
+                if version != "ceiling":
+                    delivered = f"{self.counter(profile.HOPPER, version, 'l1tex__m_xbar2l1tex_read_bytes.sum') / 1e9:.2f}"
+                self.assertEqual(cells, [f"{float(burst['tflops']):.2f}", f"{float(sustained['tflops']):.2f}",
+                                         burst["sm_clock_mhz"], sustained["sm_clock_mhz"], sustained["watts"],
+                                         sustained["pj_per_flop"], delivered])
 
     def of_ladder(self, ladder):
         versions = dict.fromkeys(row["version"] for row in self.records.rows[ladder.name])

@@ -25,6 +25,7 @@ import plot_ampere  # noqa: E402
 import plot_ladder  # noqa: E402
 import plot_library  # noqa: E402
 import plot_measurements  # noqa: E402
+import plot_primer  # noqa: E402
 import plot_shared_memory  # noqa: E402
 import plot_simt  # noqa: E402
 import plot_tile_orders  # noqa: E402
@@ -553,6 +554,38 @@ class DiagramTest(PictureTest):
             (self.folder / "diagrams.json").write_text(text, encoding="utf-8")
             with self.subTest(text):
                 self.expect_refused(["tile_orders"], "diagrams.json is not what diagram_data prints")
+
+
+class PrimerTest(PictureTest):
+    def test_gpcs_have_all_sms(self):
+        self.assertEqual(plot_primer.sms_of_gpcs(132), (16,) * 6 + (18,) * 2)
+        self.assertEqual(plot_primer.sms_of_gpcs(144), (18,) * 8)
+        self.assertEqual(sum(plot_primer.sms_of_gpcs(114)), 114)
+
+    def test_room_is_what_ncu_counted(self):
+        limits = {"registers": "launch__occupancy_limit_registers", "threads": "launch__occupancy_limit_warps"}
+        for kernel, file in zip(plot_primer.read_occupancy(DIAGRAMS.parent), ("simt4", "simt7"), strict=False):
+            for name, metric in limits.items():
+                with self.subTest(file, resource=name):
+                    self.assertEqual(kernel.rooms()[name], counted(file, metric))
+
+    def test_waves_hold_all_tiles(self):
+        for waves in (plot_primer.Waves(2170, 1024, 132), plot_primer.Waves(2304, 2048, 132), plot_primer.Waves(128, 256, 1)):
+            self.assertEqual(sum(waves.waves()), waves.tiles())
+        self.assertEqual(plot_primer.Waves(2304, 2048, 132).waves(), [132, 12])
+
+    def test_groups_of_lines(self):
+        lines = plot_primer.L2Lines(10, 2, (1, 0, 2, 3, 0), (0, 4), "")
+        self.assertEqual(lines.groups(lines.first_reads), ((10, 12, 1), (14, 18, 5)))
+        self.assertEqual(lines.groups(lines.again), ((12, 14, 4),))
+
+    @needs_matplotlib
+    def test_pictures_have_a_dark_color_for_each(self):
+        for name, (read, draw) in plot_primer.PICTURES.items():
+            with self.subTest(name):
+                path = self.folder / f"{name}.svg"
+                draw(read(DIAGRAMS.parent), path)
+                ProgramTest.expect_dark_colors(self, path.read_text(encoding="utf-8"))
 
 
 # --- The program ---
