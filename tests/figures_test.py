@@ -466,6 +466,9 @@ class FiguresTest(unittest.TestCase):
             figures.add("%", mean)
         for row in self.records.rows["simt"]:
             figures.add_row(row)
+        for name in ("own_shape_before.csv", "own_shape_after.csv"):
+            for row in read_rows(RECORDS.parent / "h100" / name):
+                figures.add("us", float(row["time_median_us"]))
         return figures
 
     def test_front_pages(self):
