@@ -207,7 +207,7 @@ Json owners_of(const std::array<std::array<std::size_t, kColumns>, kRows>& matri
   return json;
 }
 
-/// Of mma.m16n8k16: who holds each element of A[16,16], B[16,8] and D[16,8].
+/// Who holds each element of A[16,16], B[16,8] and D[16,8] of mma.m16n8k16.
 Json fragments() {
   constexpr std::size_t depth = 16;
   std::array<std::array<std::size_t, 16>, 16> a{};

@@ -354,7 +354,7 @@ Json tiles() {
           tiles_of("simt.8", v8::Config::BLOCK_M, v8::Config::BLOCK_N, warp_tiles::elements_of<v8::Config>)};
 }
 
-/// Of each lane: the word of its tile, the 4-byte element, at which a load of 16 bytes begins.
+/// The word of its tile, a 4-byte element, at which each lane begins a load of 16 bytes.
 template <typename Tiles>
 Json fragment_words(const char* title, const Tiles& smem, Place (*first_element_of)(int)) {
   Json a = Json::array();
@@ -387,7 +387,7 @@ Json fragment_banks() {
           fragment_words("simt.7", tiles_v7, warp_tiles::first_element_of<v7::Config>)};
 }
 
-/// Of each lane: where it stores an element of A, as (k, row), in a tile whose rows of K have `pitch` words.
+/// Where each lane stores an element of A, as (k, row), in a tile whose rows of K have `pitch` words.
 Json stored_words(const char* title, int pitch, const std::vector<Place>& places) {
   Json words = Json::array();
   for (const auto& [k, row] : places) words.push_back(k * pitch + row);

@@ -310,7 +310,8 @@ std::vector<Case> cases_of_batches() {
   for (const GemmConfig& config : all_configs()) {
     const KernelConfig& kernel = config.kernel;
     const bool uses_workspace = config.workspace_split_k == 2 && config.split_k == 4;
-    if ((config.split_k > 2 && !uses_workspace) || kernel.block_n > 192) continue;
+    // Kernels with swap-AB leave these epilogues to others.
+    if ((config.split_k > 2 && !uses_workspace) || kernel.block_n > 192 || is_swapped(kernel)) continue;
     ++number;
     const int k = uses_workspace ? 17 * 64 + 11 : std::max(139, config.split_k * kernel.block_k);
     LibraryProblem problem = general({kernel.block_m - 3, kernel.block_n * kernel.cluster_n - 5, k}, number);
@@ -396,7 +397,10 @@ std::vector<Case> cases_of_special_values() {
   for (const GemmConfig& config : all_configs()) {
     const KernelConfig& kernel = config.kernel;
     const int ctas = config.split_k * config.workspace_split_k;
-    if (ctas % 3 != 1 || kernel.block_m > 64 || config.workspace_split_k > kMostClusters) continue;
+    if (ctas % 3 != 1 || kernel.block_m > 64 || config.workspace_split_k > kMostClusters ||
+        is_swapped(kernel)) {
+      continue;
+    }
     ++number;
     LibraryProblem problem = general({70, 133, ctas * kernel.block_k - 21}, number);
     problem.activation = number % 2 == 0 ? Activation::Relu : Activation::None;

@@ -1,5 +1,5 @@
 // The library's cooperative kernels for the four tiles that mutants run, so that each mutant has little to compile. The
-// CTAs of the first share loads of A and B. Those of the second, with two consumer warpgroups, may share K. The last
+// CTAs of the first share loads of A and B. The second has two consumer warpgroups, and its CTAs may share K. The last
 // piece of D of the third overlaps the one before. The fourth swaps A and B.
 
 #include <array>
