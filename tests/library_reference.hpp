@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -61,30 +62,38 @@ inline std::vector<ReferenceElement> reference_values(const KernelArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   const std::int64_t k = epilogue.alpha == 0 ? 0 : args.shape.k;
   std::vector<ReferenceElement> values(static_cast<std::size_t>(args.batch_count * m * n));
-  // One batch's operands with K contiguous, each element converted once.
-  const auto lines_of = [&](const OperandArgs& operand, std::int64_t lines, std::int64_t batch) {
+  // One batch's operands, [K, lines], each element converted once.
+  const auto depths_of = [&](const OperandArgs& operand, std::int64_t lines, std::int64_t batch) {
     std::vector<double> elems(static_cast<std::size_t>(lines * k));
     for (std::int64_t line = 0; line < lines; ++line) {
       for (std::int64_t i = 0; i < k; ++i) {
-        elems[static_cast<std::size_t>(line * k + i)] =
+        elems[static_cast<std::size_t>(i * lines + line)] =
             load_element(operand.data, args.input_type, operand_index(operand, batch, line, i));
       }
     }
     return elems;
   };
+  // Of a row. The sums of its columns do not wait for each other, so that the compiler can use vectors.
+  std::vector<double> sums(static_cast<std::size_t>(n));
+  std::vector<double> sums_of_magnitudes(static_cast<std::size_t>(n));
   for (std::int64_t batch = 0; batch < args.batch_count; ++batch) {
-    const std::vector<double> a = lines_of(args.a, m, batch);
-    const std::vector<double> b = lines_of(args.b, n, batch);
+    const std::vector<double> a = depths_of(args.a, m, batch);
+    const std::vector<double> b = depths_of(args.b, n, batch);
     for (std::int64_t row = 0; row < m; ++row) {
-      for (std::int64_t column = 0; column < n; ++column) {
-        double sum = 0;
-        double sum_of_magnitudes = 0;
-        for (std::int64_t i = 0; i < k; ++i) {
-          const double product =
-              a[static_cast<std::size_t>(row * k + i)] * b[static_cast<std::size_t>(column * k + i)];
-          sum += product;
-          sum_of_magnitudes += std::abs(product);
+      std::fill(sums.begin(), sums.end(), 0);
+      std::fill(sums_of_magnitudes.begin(), sums_of_magnitudes.end(), 0);
+      for (std::int64_t i = 0; i < k; ++i) {
+        const double factor = a[static_cast<std::size_t>(i * m + row)];
+        const double* const of_b = b.data() + i * n;
+        for (std::size_t column = 0; column < sums.size(); ++column) {
+          const double product = factor * of_b[column];
+          sums[column] += product;
+          sums_of_magnitudes[column] += std::abs(product);
         }
+      }
+      for (std::int64_t column = 0; column < n; ++column) {
+        const double sum = sums[static_cast<std::size_t>(column)];
+        const double sum_of_magnitudes = sums_of_magnitudes[static_cast<std::size_t>(column)];
         double value = 0;
         double magnitude = 0;
         const auto add = [&](double term, double magnitude_of_term) {

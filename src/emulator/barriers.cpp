@@ -349,7 +349,7 @@ Fill next_fill(Cta* cta, std::uint32_t address) {
   const auto found = cta->mbarriers.find(address);
   if (found == cta->mbarriers.end()) return {0, 0};  // mbarrier_complete() will say so
   Mbarrier& barrier = found->second;
-  barrier.clock.arriving[barrier.component] = ++barrier.pieces;
+  barrier.clock.arriving.raise(barrier.component, ++barrier.pieces);
   return {barrier.component, barrier.pieces};
 }
 

@@ -70,8 +70,7 @@ class Arrival : public AsyncWork {
       if (!copy->settled) {
         settle(copy.get(), WriteKind::CpAsyncToBarrier, component, clock);
       } else {
-        std::uint32_t& known = mbarrier_clock(barrier_.cta, barrier_.address).arriving[copy->component];
-        known = std::max(known, copy->clock);
+        mbarrier_clock(barrier_.cta, barrier_.address).arriving.raise(copy->component, copy->clock);
       }
     }
     --barrier_.cta->async_arrivals;
@@ -155,8 +154,7 @@ void release(AsyncCopy* copy) {
     settle(copy, WriteKind::CpAsync, current->component, current->clock[current->component]);
     return;
   }
-  std::uint32_t& known = current->clock[copy->component];
-  known = std::max(known, copy->clock);
+  current->clock.learn(copy->component, copy->clock);
 }
 
 void release_groups(std::size_t pending_groups) {

@@ -322,11 +322,11 @@ void GlobalOrder::add_to_flag(const void* address) {
 
 void GlobalOrder::fence() {
   const std::uint32_t cluster = current->cta->cluster->number;
-  current->clock.join_outside(current->acquirable, cluster);
+  current->clock.learn_outside(current->acquirable, cluster);
   current->acquirable = {};
   current->released = current->clock.seen_from_outside(cluster);
   current->has_fenced = true;
-  ++current->clock[current->component];
+  current->clock.tick(current->component);
 }
 
 void GlobalOrder::fence_proxy() {

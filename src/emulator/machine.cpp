@@ -211,15 +211,12 @@ void Machine::begin_cluster() {
     }
     for (std::size_t i = 0; i < threads; ++i) {
       Thread& thread = cta->threads[i];
-      VectorClock clock = std::move(thread.clock);
       thread = {};
-      thread.clock = std::move(clock);
       thread.cta = cta;
       thread.number = static_cast<int>(i);
       thread.index = {static_cast<unsigned>(i), 0, 0};
       thread.component = static_cast<std::size_t>(rank) * threads + i;
-      thread.clock.restart(cluster->components);
-      thread.clock[thread.component] = 1;
+      thread.clock.tick(thread.component);
       thread.clock.know_launches(global_order.known_at_begin());
       thread.warp = &cta->warps[i / kWarpSize];
       thread.warpgroup = &cta->warpgroups[i / kWarpgroupSize];
@@ -610,24 +607,24 @@ void publish(BarrierClock* clock, bool releases) {
   clock->arriving.join(releases ? current->clock : current->fenced);
   if (!releases) clock->arriving_over.join(current->clock);
   if (!current->over.empty()) clock->arriving_over.join(current->over);
-  ++current->clock[current->component];
+  current->clock.tick(current->component);
 }
 
 void learn(const BarrierClock& clock, bool acquires) {
   if (acquires) {
-    current->clock.join(clock.completed);
+    current->clock.learn(clock.completed);
   } else {
-    current->over.join(clock.completed);
-    current->to_fence.join(clock.completed);
+    current->over.learn(clock.completed);
+    current->to_fence.learn(clock.completed);
   }
-  if (!clock.completed_over.empty()) current->over.join(clock.completed_over);
+  if (!clock.completed_over.empty()) current->over.learn(clock.completed_over);
 }
 
 void fence_cluster() {
-  current->clock.join(current->to_fence);
+  current->clock.learn(current->to_fence);
   current->to_fence = {};
   current->fenced = current->clock;
-  ++current->clock[current->component];
+  current->clock.tick(current->component);
 }
 
 namespace {

@@ -30,9 +30,10 @@ void share_clocks(std::uint32_t mask) {
   VectorClock& joined = current->warp->joined;
   joined = current->clock;
   for_each_lane(mask, [&](std::size_t lane) { joined.join(first[lane].clock); });
+  joined.share_own();
   for_each_lane(mask, [&](std::size_t lane) {
     first[lane].clock = joined;
-    ++first[lane].clock[first[lane].component];
+    first[lane].clock.tick(first[lane].component);
   });
   VectorClock over;
   for_each_lane(mask, [&](std::size_t lane) {

@@ -8,6 +8,7 @@
 #include "device/smem_descriptor.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/number_formats.hpp"
+#include "emulator/widest_vectors.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -145,6 +146,19 @@ void read_registers(const Wgmma& wgmma, float* elements) {
   }
 }
 
+HG_WIDEST_VECTORS
+void multiply(const float* a, const float* b, std::size_t n, bool accumulate, float* values) {
+  for (std::size_t m = 0; m < kRows; ++m) {
+    std::array<float, 256> sum{};
+    for (std::size_t k = 0; k < kDepth; ++k) {
+      const float factor = a[k * kRows + m];
+      for (std::size_t j = 0; j < n; ++j) sum[j] += factor * b[k * n + j];
+    }
+    float* const row = values + m * n;
+    for (std::size_t j = 0; j < n; ++j) row[j] = accumulate ? row[j] + sum[j] : sum[j];
+  }
+}
+
 void multiply(const Cta& cta, const Wgmma& wgmma) {
   const auto n = static_cast<std::size_t>(wgmma.shape.n);
   std::array<float, kRows * kDepth> a{};
@@ -155,15 +169,7 @@ void multiply(const Cta& cta, const Wgmma& wgmma) {
     read_operand(cta, operand_a(wgmma), wgmma.shape.half, wgmma.shape.scale_a, a.data());
   }
   read_operand(cta, operand_b(wgmma), wgmma.shape.half, wgmma.shape.scale_b, b.data());
-  for (std::size_t m = 0; m < kRows; ++m) {
-    std::array<float, 256> sum{};
-    for (std::size_t k = 0; k < kDepth; ++k) {
-      const float factor = a[k * kRows + m];
-      for (std::size_t j = 0; j < n; ++j) sum[j] += factor * b[k * n + j];
-    }
-    float* const row = wgmma.accumulation->values.data() + m * n;
-    for (std::size_t j = 0; j < n; ++j) row[j] = wgmma.accumulate ? row[j] + sum[j] : sum[j];
-  }
+  multiply(a.data(), b.data(), n, wgmma.accumulate, wgmma.accumulation->values.data());
 }
 
 /// Carries out a warpgroup's wgmmas, one a step, in order.
@@ -368,8 +374,7 @@ void wgmma_wait(int pending_groups) {
   };
   while (in_flight()) machine.block(&warpgroup.waiting, "wgmma.wait_group");
   retire(&warpgroup, end_group);
-  std::uint32_t& known_groups = current->clock[warpgroup.component];
-  known_groups = std::max(known_groups, static_cast<std::uint32_t>(end_group));
+  current->clock.learn(warpgroup.component, static_cast<std::uint32_t>(end_group));
   std::erase_if(current->busy, [&](const BusyRegisters& busy) {
     if (busy.last_group >= end_group) return false;
     for_each_register(*current, busy.accumulation->n, [&](std::size_t i, std::size_t element) {

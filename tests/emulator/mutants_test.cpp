@@ -561,17 +561,17 @@ class LibraryMutant {
   bool loaded() const { return launch_ != nullptr; }
 
   /// What is wrong with one run, or nothing.
-  std::string fault(std::uint64_t seed, const LibraryRun& run) const {
+  std::string fault(std::uint64_t seed, const LibraryRun& run, LibraryGemm* gemm) const {
     const library::Device device = {
         .id = 0, .major = 9, .minor = 0, .sm_count = run.sms, .max_shared_bytes = 227 << 10};
     configure({.seed = seed, .sms = run.sms});
-    const LibraryGemm gemm(run.problem, emulated_memory());
-    const library::Problem problem = gemm.problem();
+    gemm->reset();
+    const library::Problem problem = gemm->problem();
     Status status;
-    launch_(&problem, &gemm.args(), &device, run.config, run.launches, &status);
+    launch_(&problem, &gemm->args(), &device, run.config, run.launches, &status);
     if (*last_report() != '\0') return last_report();
     if (!status.ok()) return status.message();
-    return gemm.fault();
+    return gemm->fault();
   }
 
  private:
@@ -623,7 +623,8 @@ TEST_P(LibraryMutants, IsFoundInEverySchedule) {
     std::string fault;
     for (const LibraryRun& run : library_runs()) {
       if (run.kernel != kernel_of(mutant)) continue;
-      fault = library.fault(seed, run);
+      LibraryGemm gemm(run.problem, emulated_memory());
+      fault = library.fault(seed, run, &gemm);
       if (!fault.empty()) break;
     }
     EXPECT_THAT(fault, testing::AnyOfArray(patterns)) << "seed " << seed;
@@ -637,8 +638,9 @@ TEST(LibraryMutantsControl, ThePlainKernelPasses) {
   const LibraryMutant library("library_control");
   ASSERT_TRUE(library.loaded()) << dlerror();
   for (const LibraryRun& run : library_runs()) {
+    LibraryGemm gemm(run.problem, emulated_memory());
     for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
-      ASSERT_EQ(library.fault(seed, run), "")
+      ASSERT_EQ(library.fault(seed, run, &gemm), "")
           << run.config << " " << test_name(run.problem) << ", seed " << seed;
     }
   }
@@ -655,8 +657,9 @@ TEST(LibraryMutantsControl, ClustersThatKeepPacePass) {
         LibraryRun{"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 328}}, 4},
         LibraryRun{
             "cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 384, 328}}, 2}}) {
+    LibraryGemm gemm(run.problem, emulated_memory());
     for (std::uint64_t seed = 0; seed < kGeneralControlSeeds; ++seed) {
-      ASSERT_EQ(library.fault(seed, run), "") << test_name(run.problem) << ", seed " << seed;
+      ASSERT_EQ(library.fault(seed, run, &gemm), "") << test_name(run.problem) << ", seed " << seed;
     }
   }
 }
