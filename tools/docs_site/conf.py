@@ -7,6 +7,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # tools/ comes last, because it has a profile.py, as Python has.
 sys.path += [str(ROOT / "tools/docs_site"), str(ROOT / "examples/python"), str(ROOT / "tools")]
+import chart_style  # noqa: E402
 from documents import documents  # noqa: E402
 from headers import Markup  # noqa: E402
 
@@ -26,12 +27,16 @@ python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
-html_theme_options = {"source_view_link": None, "top_of_page_buttons": ["view"]}
+html_theme_options = {
+    "top_of_page_buttons": ["view"],
+    "dark_css_variables": {"color-background-primary": chart_style.DARK[chart_style.BACKGROUND]},
+}
+html_favicon = "icon.svg"
 html_static_path = ["site.css", "site.js"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = True
-html_use_index = True
+html_domain_indices = False
 linkcheck_ignore = [r"(?!https?:)"]  # build.py checks all other links
 linkcheck_timeout = 20
 
@@ -39,9 +44,9 @@ linkcheck_timeout = 20
 SIDEBAR = {
     "README": """
 The library: docs/usage, examples/README, docs/matmul, docs/library
-How it works: docs/primer, docs/worklog-simt, docs/worklog-ampere, docs/worklog, docs/sass, ptx/README, src/emulator/README
+How it works: docs/primer, docs/worklog-simt, docs/worklog-ampere, docs/worklog, docs/sass, PTX wrappers <ptx/README>, src/emulator/README
 Measurements: docs/results, docs/comparison, profiles/h200/README, profiles/h100/README, profiles/experiments
-To change it: docs/hacking, CONTRIBUTING, CHANGELOG
+Contributing: docs/hacking, CONTRIBUTING, CHANGELOG
 Reference: docs/glossary, docs/api/cpp, docs/api/c, docs/api/python
 """,
     "profiles/h200/README": "Profiles: profiles/h200/overview*, profiles/h200/v*, profiles/h200/ampere*, profiles/h200/simt*",
@@ -52,7 +57,7 @@ def add_sidebar(_app, page, text):
     """Markdown pages name no part of the sidebar, because GitHub would show it as text."""
     for line in SIDEBAR.get(page, "").strip().splitlines():
         caption, _, names = line.partition(": ")
-        entries = "\n".join(f"/{name}" for name in names.split(", "))
+        entries = "\n".join(re.sub(r"([\w/*-]+>?)$", r"/\1", name) for name in names.split(", "))
         text[0] += f"\n\n```{{toctree}}\n:hidden:\n:glob:\n:caption: {caption}\n\n{entries}\n```\n"
 
 

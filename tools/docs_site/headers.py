@@ -239,7 +239,7 @@ class HeaderDirective(SphinxDirective):
         self.markup = Markup(public_names(root), header.language)
         self.out = StringList()
         self.domain = header.language
-        source = f":code-file:`{self.path}`"
+        source = f"Source: :code-file:`{self.path}`"
         self.add([source, ""] + self.markup.lines(header.introduction) + [""], 1, "")
         if self.domain == "cpp":
             self.add([".. cpp:namespace:: hopper_gemm", ""], 1, "")
