@@ -21,9 +21,7 @@ root_doc = "README"
 include_patterns = [page.relative_to(ROOT).as_posix() for page in documents()] + ["docs/api/*.rst"]
 exclude_patterns = ["build", ".deps", ".git"]
 myst_heading_anchors = 6
-myst_all_links_external = False
 autodoc_member_order = "bysource"
-python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
@@ -35,7 +33,6 @@ html_favicon = "icon.svg"
 html_static_path = ["site.css", "site.js"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
-html_copy_source = True
 html_domain_indices = False
 linkcheck_ignore = [r"(?!https?:)"]  # build.py checks all other links
 linkcheck_timeout = 20
