@@ -35,6 +35,7 @@ class DevTest(unittest.TestCase):
     def add_built_tree(self):
         self.add("build/release/.configured")
         self.add("build/release/matmul")
+        self.add("build/docs/index.html")
         self.add("build/debug/CMakeCache.txt", f"CMAKE_HOME_DIRECTORY:INTERNAL={self.tree}\n")
         self.add(".deps/cmake/.wheels")
         self.add(".deps/cuda.part.x1y2z3/half")

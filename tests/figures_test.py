@@ -537,7 +537,8 @@ class FiguresTest(unittest.TestCase):
         fused = self.of_files("epilogues.csv", "epilogues_before.csv")
         for mean in self.means_of_large_epilogues():
             fused.add("%", mean)
-        known = {"": hopper, "How to read the profiles": hopper, "The ampere ladder": self.of_ladder(profile.AMPERE),
+        known = {"": hopper, "The files": hopper, "How to read the profiles": hopper,
+                 "The ampere ladder": self.of_ladder(profile.AMPERE),
                  "The library": library, "Off the tile grid": self.of_files("ragged.csv"),
                  "Fused operations": fused, "Gated": self.of_files("gated.csv"), "Batches": self.of_files("batches.csv")}
         text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))

@@ -186,13 +186,16 @@ class Plan:
 
     @property
     def workspace_bytes(self):
+        """The workspace in bytes that run() needs."""
         return library().hgemm_plan_workspace_bytes(self._plan)
 
     @property
     def config(self):
+        """The name of the chosen configuration."""
         return self._text("hgemm_plan_config")
 
     def explain(self):
+        """Returns a few lines of text that say what the library chose, and why."""
         return self._text("hgemm_plan_explain")
 
     def _text(self, name):

@@ -31,6 +31,7 @@
 extern "C" {
 #endif
 
+/// The outcome of a call. hgemm_last_error_message() says more.
 typedef enum hgemm_status {
   HGEMM_OK = 0,
   HGEMM_INVALID_ARGUMENT = 1,  ///< no GEMM can take this value
@@ -40,16 +41,20 @@ typedef enum hgemm_status {
   HGEMM_INTERNAL_ERROR = 5     ///< a fault of the library
 } hgemm_status_t;
 
+/// hopper_gemm::DataType, the type of elements.
 typedef enum hgemm_data_type { HGEMM_BF16 = 0, HGEMM_FP16 = 1, HGEMM_FP32 = 2 } hgemm_data_type_t;
 
+/// hopper_gemm::Layout: either rows or columns are contiguous.
 typedef enum hgemm_layout { HGEMM_ROW_MAJOR = 0, HGEMM_COLUMN_MAJOR = 1 } hgemm_layout_t;
 
+/// hopper_gemm::Bias, the vector that the epilogue adds.
 typedef enum hgemm_bias {
   HGEMM_BIAS_NONE = 0,
   HGEMM_BIAS_PER_ROW = 1,
   HGEMM_BIAS_PER_COLUMN = 2
 } hgemm_bias_t;
 
+/// hopper_gemm::Activation, the function that the epilogue applies.
 typedef enum hgemm_activation {
   HGEMM_ACTIVATION_NONE = 0,
   HGEMM_ACTIVATION_RELU = 1,
@@ -115,6 +120,7 @@ typedef struct hgemm_operands {
   void* aux;
 } hgemm_operands_t;
 
+/// A matrix that is row-major, not transposed, packed and 16-byte aligned.
 #define HGEMM_MATRIX_LAYOUT_INIT \
   { HGEMM_ROW_MAJOR, 0, HGEMM_PACKED, HGEMM_PACKED, 16 }
 

@@ -36,8 +36,11 @@ class [[nodiscard]] Status {
   /// `code` must not be `StatusCode::Ok`. `message` is one sentence that a user can act on, without a full stop.
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
+  /// Whether the operation succeeded.
   bool ok() const { return code_ == StatusCode::Ok; }
+  /// The kind of failure, or StatusCode::Ok.
   StatusCode code() const { return code_; }
+  /// What was wrong, for the user. It is empty on success.
   const std::string& message() const { return message_; }
 
  private:
@@ -45,10 +48,13 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+/// A Status of StatusCode::InvalidArgument.
 inline Status invalid_argument(std::string message) {
   return {StatusCode::InvalidArgument, std::move(message)};
 }
+/// A Status of StatusCode::Unsupported.
 inline Status unsupported(std::string message) { return {StatusCode::Unsupported, std::move(message)}; }
+/// A Status of StatusCode::OutOfMemory.
 inline Status out_of_memory(std::string message) { return {StatusCode::OutOfMemory, std::move(message)}; }
 
 }  // namespace hopper_gemm
