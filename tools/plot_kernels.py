@@ -224,7 +224,7 @@ def draw_tiling(axes, left, top, scale, tiling, name):
 def draw_swap_ab(swap, path):
     title = "Swap-AB: B supplies wgmma's M, which is always 64, and A its N"
     caption = (f"Left: D of one wgmma. Blue: elements of D that exist. Grey: work that is lost. Right: tiles of D, {swap.plain.m}x"
-               f"{swap.plain.n}, on {SMS} SMs.\nPale blue: the first wave. Orange: the second. The black frame is D. Computed.")
+               f"{swap.plain.n}, on {SMS} SMs.\nPale blue: the first wave. Orange: the second. The frame around the tiles is D. Computed.")
     figure, axes = new_canvas(4.0 + chart_style.caption_height(caption))
     scale, left = 0.0135, 0.3
     m, n = swap.small_m, swap.small_n
@@ -233,7 +233,7 @@ def draw_swap_ab(swap, path):
                (f"M = {m}, A·B", (f"M = {WGMMA_M}:", f"{m} rows of A", f"{share:.0f} % used"), f"N = {n}: columns of B"))
     draw_wgmma(axes, left, 2.55, scale, (WGMMA_M, m), (WGMMA_M, m),
                (f"M = {m}, swap-AB", (f"M = {WGMMA_M}: columns of B", "", "100 % used"), f"N = {m}: rows of A"))
-    axes.text(left, 3.75, "The accumulators hold the transpose of D.", fontsize=8)
+    axes.text(left, 3.75, "Its accumulators hold the transpose of D.", fontsize=8)
     scale = 0.00122
     for x, tiling, name in ((3.8, swap.plain, f"Tiles of {swap.plain.block_m}x{swap.plain.block_n}"),
                             (6.55, swap.swapped, f"Swap-AB, {swap.swapped.block_m}x{swap.swapped.block_n}")):
@@ -327,7 +327,7 @@ class Step:
 @dataclasses.dataclass(frozen=True)
 class Choice:
     steps: tuple
-    shapes: tuple  # how many the tuned tables have
+    entries: tuple  # how many the tuned tables have
 
 
 def read_choice(folder):
@@ -342,7 +342,7 @@ def read_choice(folder):
         Step("HGEMM_CONFIG", "the environment names it", "asked for"),
         Step("Tuning files", "load_tuning_file(), the last one first", "chosen by the tuning file '…'"),
         Step("HGEMM_TUNING_FILE", "a file that the environment names", "chosen by the tuning file '…'"),
-        Step("Tuned table", f"H100: {tables[0]} shapes; H200: {tables[1]}", "measured to be fast for this shape on …"),
+        Step("Tuned table", f"H100: {tables[0]} entries; H200: {tables[1]}", "measured to be fast for this shape on …"),
         Step("Cost model", "the smallest estimate of all", "estimated to be the fastest"),
     ), tables)
 
