@@ -3,9 +3,9 @@
     commands_test.py <matmul> <nvcc> <C++ compiler> [include folder...]
 
 A block of code marked `sh runnable` is run as a script, in a folder that looks like the top of the project, with matmul
-where a build puts it. One marked `cpp runnable` is the body of a function that must compile. Of the other sh blocks the
-commands must at least exist: matmul understands its arguments (it is told that there is no GPU, and may say that it
-needs one), `./dev` knows the command, and the programs in tools/ are there.
+where a build puts it. If a `text` block follows, the script must print it. A block marked `cpp runnable` is the body of a
+function that must compile. Of the other sh blocks the commands must at least exist: matmul understands its arguments (it is
+told that there is no GPU, and may say that it needs one), `./dev` knows the command, and the programs in tools/ are there.
 """
 
 import os
@@ -22,6 +22,7 @@ from documents import ROOT, documents  # noqa: E402
 
 MATMUL, NVCC, COMPILER, *INCLUDES = sys.argv[1:]
 
+PRINTED = re.compile(r"^```sh runnable\n(.*?)^```\n+```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^ *```(\w+)( runnable)?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^ *```(.*)$", re.MULTILINE)
 KNOWN_FENCES = {"", "sh", "sh runnable", "cpp", "cpp runnable", "cmake", "text"}
@@ -85,6 +86,14 @@ class CommandsTest(unittest.TestCase):
             with self.subTest(where):
                 result = self.run_script(script)
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_scripts_print_what_the_documents_show(self):
+        found = [(path, *match.groups()) for path in instructions()
+                 for match in PRINTED.finditer(path.read_text(encoding="utf-8"))]
+        self.assertTrue(found)
+        for path, script, output in found:
+            with self.subTest(path.relative_to(ROOT), script=script):
+                self.assertIn(output, self.run_script(script).stdout)
 
     def test_code_compiles(self):
         found = list(blocks("cpp", runnable=True))

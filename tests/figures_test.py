@@ -483,14 +483,68 @@ class FiguresTest(unittest.TestCase):
 
     def test_page_of_the_library(self):
         text = prose((ROOT / "docs" / "library.md").read_text(encoding="utf-8"))
-        self.assertEqual(unknown_figures(text, self.of_files("library.csv"), CITED), [])
+        figures = self.of_files("library.csv", "../h100/own_shape_before.csv", "../h100/own_shape_after.csv")
+        random = [float(row["percent_of_cublas"]) for row in read_rows(RECORDS.parent / "h100" / "random.csv")
+                  if row["version"] == "best"]
+        self.assertIn(f"at {len(random)} random shapes", " ".join(text.split()))
+        figures.add("%", statistics.geometric_mean(random))
+        self.assertEqual(unknown_figures(text, figures, CITED), [])
+
+    @staticmethod
+    def times_of(path):
+        """{(shape, configuration or cuBLAS): the least time in bursts, as pages write it}"""
+        times = {}
+        for row in read_rows(path):
+            if row["mode"] != "burst" or row["version"] not in ("best", "0"):
+                continue
+            key = f"{row['m']}x{row['n']}x{row['k']}", row["config"] if row["version"] == "best" else "cuBLAS"
+            times[key] = min(times.get(key, float("inf")), float(row["time_median_us"]))
+        return {key: f"{time:.1f}" for key, time in times.items()}
+
+    @staticmethod
+    def library_rows(section):
+        """The cells of the tables of a section of docs/library.md, without their heads and without code quotes' marks."""
+        text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8").partition(f"## {section}")[2].partition("\n## ")[0]
+        rows = re.findall(r"^\| (.*) \|$", text.replace("`", ""), re.MULTILINE)
+        return [[cell.strip() for cell in row.split("|")] for row in rows if not row.startswith(("---", "M x N x K"))]
+
+    def test_table_of_swap_ab(self):
+        times = self.times_of(RECORDS.parent / "h100" / "random_tuning_swap_ab.csv")
+        rows = self.library_rows("Swap-AB")
+        self.assertEqual(len(rows), 3)
+        for shape, *cells in rows:
+            shape = shape.split(",")[0]
+            plain, swapped = ({config: float(time) for (of, config), time in times.items()
+                               if of == shape and config != "cuBLAS" and ("_t_" in config) == is_swapped}
+                              for is_swapped in (False, True))
+            with self.subTest(shape):
+                self.assertEqual(cells[0], times[shape, "cuBLAS"])
+                for cell, of in zip(cells[1:], (plain, swapped), strict=True):
+                    self.assertEqual(cell, f"{min(of.values()):.1f}: {min(of, key=of.get)}")
+
+    def test_table_of_split_k(self):
+        times = {"128x7168x16384": self.times_of(RECORDS / "library_tuning_again.csv"),
+                 "64x256x65536": self.times_of(RECORDS / "library_tuning.csv")}
+        rows = self.library_rows("Split-K\n")
+        self.assertEqual(len(rows), 8)
+        shape = ""
+        for of, config, ctas, time in rows:
+            shape = of or shape
+            with self.subTest(shape, config=config):
+                self.assertEqual(time, times[shape][shape, config])
+                if config == "cuBLAS":
+                    continue
+                m, n, _ = map(int, shape.split("x"))
+                block_m, block_n = map(int, re.search(r"_(\d+)x(\d+)_", config).groups())
+                split, _, clusters = (re.search(r"_k([\dx]+)$", config) or ["", "1"])[1].partition("x")
+                self.assertEqual(int(ctas), -(-m // block_m) * -(-n // block_n) * int(split) * int(clusters or 1))
 
     def test_table_of_the_librarys_kernels(self):
         text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
         percents = {(row["m"], row["n"], row["k"], row["config"]): float(row["percent_of_cublas"])
                     for row in read_rows(RECORDS / "library.csv")
                     if (row["version"], row["mode"]) == ("best", "burst")}
-        rows = re.findall(r"\| (\d+)x(\d+)x(\d+) \| `([\w+]+)` \| (.*) \|$", text, re.MULTILINE)
+        rows = re.findall(r"\| (\d+)x(\d+)x(\d+) \| `([\w+]+)` \| ([\d.]+ %) \|$", text, re.MULTILINE)
         self.assertEqual(len(rows), 10)
         for *problem, percent in rows:
             with self.subTest(problem):

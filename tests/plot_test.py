@@ -22,6 +22,7 @@ sys.path.insert(0, str(TOOLS))
 import chart_style  # noqa: E402
 import ladder_results  # noqa: E402
 import plot_ampere  # noqa: E402
+import plot_kernels  # noqa: E402
 import plot_ladder  # noqa: E402
 import plot_library  # noqa: E402
 import plot_measurements  # noqa: E402
@@ -582,6 +583,49 @@ class PrimerTest(PictureTest):
     @needs_matplotlib
     def test_pictures_have_a_dark_color_for_each(self):
         for name, (read, draw) in plot_primer.PICTURES.items():
+            with self.subTest(name):
+                path = self.folder / f"{name}.svg"
+                draw(read(DIAGRAMS.parent), path)
+                ProgramTest.expect_dark_colors(self, path.read_text(encoding="utf-8"))
+
+
+class KernelsTest(PictureTest):
+    """The pictures of docs/library.md."""
+
+    def test_swapped_kernels_are_what_the_page_says(self):
+        kernels = plot_kernels.swapped_kernels(DIAGRAMS.parent)
+        tiles = {kernel[1:3] for kernel in kernels}
+        sizes = [cluster_m * cluster_n for *_, cluster_m, cluster_n in kernels]
+        page = " ".join((ROOT / "docs/library.md").read_text(encoding="utf-8").split())
+        words = {2: "two", 4: "four", 6: "six", 8: "eight", 11: "eleven"}
+        self.assertIn(f"{words[len(kernels)]} such configurations", page)
+        (small_m, small_n), (large_m, large_n) = min(tiles), max(tiles)
+        self.assertIn(f"{words[len(tiles)]} tiles from {small_m}x{small_n} to {large_m}x{large_n}", page)
+        self.assertIn(f"{words[sizes.count(8)].capitalize()} of the configurations have clusters of eight CTAs", page)
+        for _, block_m, *_ in kernels:
+            self.assertEqual(block_m % 16, 0)
+
+    def test_tiles_and_waves(self):
+        swap = plot_kernels.read_swap_ab(DIAGRAMS.parent)
+        self.assertEqual([(tiling.grid(), tiling.tiles(), tiling.waves()) for tiling in (swap.plain, swap.swapped)],
+                         [((17, 8), 136, 2), ((14, 8), 112, 1)])
+
+    def test_sources_that_do_not_hold_what_a_picture_shows(self):
+        (self.folder / "images").mkdir()
+        source = self.folder / "src"
+        source.mkdir()
+        (source / "config.hpp").write_text("inline constexpr int kMost = 8;\n", encoding="utf-8")
+        images = self.folder / "images/library"
+        self.assertEqual(plot_kernels.constant(images, "config.hpp", "kMost"), 8)
+        plot_kernels.check_sources(images, {"config.hpp": ("constexpr",)})
+        with self.assertRaisesRegex(ResultsError, "src/config.hpp does not have 'kLeast'"):
+            plot_kernels.check_sources(images, {"config.hpp": ("kLeast",)})
+        with self.assertRaises(FileNotFoundError):
+            plot_kernels.check_sources(images, {"plan.cpp": ()})
+
+    @needs_matplotlib
+    def test_pictures_have_a_dark_color_for_each(self):
+        for name, (read, draw) in plot_kernels.PICTURES.items():
             with self.subTest(name):
                 path = self.folder / f"{name}.svg"
                 draw(read(DIAGRAMS.parent), path)

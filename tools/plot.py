@@ -8,7 +8,8 @@ of each version of a ladder; squares, speed over size; roofline and other_roofli
 library's speed with fused epilogues in percent of cuBLAS's. Diagrams of how things work are drawn from diagrams.json,
 which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
 smem_descriptor, and the diagrams of the simt and the ampere ladder, in plot_simt.py and plot_ampere.py. The diagrams of
-docs/primer.md, in plot_primer.py, come from records and from arithmetic, and stand with the other diagrams.
+docs/primer.md, in plot_primer.py, come from records and from arithmetic, and those of docs/library.md, in
+plot_kernels.py, from the kernels' sources. They stand with the other diagrams.
 
 The tool leaves out a picture without data, unless you named it. It refuses data that must not be published; see
 tools/ladder_results.py. The same data and the same matplotlib give the same files. `./dev plots` installs that
@@ -23,6 +24,7 @@ import sys
 import chart_style
 import ladder_results
 import plot_ampere
+import plot_kernels
 import plot_ladder
 import plot_library
 import plot_measurements
@@ -39,7 +41,7 @@ DEFAULT_IMAGES = ladder_results.ROOT / "docs/images"
 PICTURES = {
     "profiles": {**plot_ladder.PICTURES, **plot_measurements.PICTURES, **plot_library.PICTURES},
     "images": {**plot_tile_orders.PICTURES, **plot_shared_memory.PICTURES, **plot_simt.PICTURES,
-               **plot_ampere.PICTURES, **plot_primer.PICTURES},
+               **plot_ampere.PICTURES, **plot_primer.PICTURES, **plot_kernels.PICTURES},
 }
 
 
