@@ -360,13 +360,21 @@ def wave_colors(waves, wave):
 
 
 def draw_waves(axes, left, top, waves, scale, time_scale):
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+    from matplotlib.transforms import Affine2D
+
     axes.text(left, top - 0.33, waves.title, fontsize=10)
     widths = waves.widths()
     axes.text(left, top - 0.12, f"{len(waves.tiles)} tiles of a cluster, {waves.workers} clusters, {len(widths)} waves",
               fontsize=8.5, color=MUTED)
-    for row, column, n, wave in waves.tiles:
-        fill, _ = wave_colors(waves, wave)
-        add_box(axes, left + column * scale, top + row * scale, n * scale, waves.block_m * scale, fill, linewidth=0.5)
+    for number in range(len(widths)):
+        # One shape for all tiles of a wave makes a small file.
+        tiles = [Path.unit_rectangle().transformed(Affine2D().scale(n, waves.block_m).translate(column, row).scale(scale)
+                                                   .translate(left, top))
+                 for row, column, n, wave in waves.tiles if wave == number]
+        axes.add_patch(PathPatch(Path.make_compound_path(*tiles), facecolor=wave_colors(waves, number)[0],
+                                 edgecolor=BACKGROUND, linewidth=0.5))
     for number in range(len(widths)):
         tiles = [tile for tile in waves.tiles if tile[3] == number]
         first_band = [tile for tile in tiles if tile[0] // (8 * waves.block_m) == tiles[-1][0] // (8 * waves.block_m)]
