@@ -54,6 +54,10 @@ NCU_UNITS = {"time": (("ms", 1e3), ("us", 1e6)), "frequency": (("GHz", 1e-9),), 
 
 # From NVIDIA's data sheet "NVIDIA H200 Tensor Core GPU", and the lengths of samples.
 CITED = {("989", "TFLOP/s"), ("67", "TFLOP/s"), ("700", "W"), ("4", "ms"), ("50", "ms"), ("150", "ms")}
+# What others published. The speeds of the kernels 2 to 11 of fast.cu at 4096³ on an H100, in TFLOP/s, are from its
+# worklog; version N of the Hopper ladder is its kernel N + 1. The others are from its README and its code.
+PUBLISHED = (317, 423, 498, 610, 660, 704, 734, 747, 758, 764)
+OF_FAST_CU = {("763", "TFLOP/s"), ("716", "TFLOP/s"), ("20", "%"), ("160", "KiB")}
 # What a program of this project printed that writes no file: tests/gpu/library_test.cpp, LibraryOverhead.
 PRINTED = {(microseconds, "us") for microseconds in ("179.1", "195.8", "198.2", "209.1", "220.3", "4.1", "4.0")}
 
@@ -197,7 +201,44 @@ class FiguresTest(unittest.TestCase):
             versions = numbers if match is None else [str(int(match[1]) + offset) for offset in (-1, 0, 1)]
             with self.subTest(title):
                 figures = self.records.of(profile.HOPPER, (*versions, "0", "ceiling"))
-                self.assertEqual(unknown_figures(prose(section), figures, CITED), [])
+                cited = CITED
+                if "published" in title:
+                    cited = CITED | OF_FAST_CU
+                    for size in (8192, 4096):
+                        for gain in self.hopper_gains(size).values():
+                            figures.add("%", gain)
+                self.assertEqual(unknown_figures(prose(section), figures, cited), [])
+
+    def hopper_gains(self, size):
+        """How much faster a version is than the one before, in bursts, in percent."""
+        speeds = {int(version): self.burst_of(profile.HOPPER, version, size, "tflops")
+                  for version in self.records.profiles["hopper"]}
+        return {version: (speed / speeds[version - 1] - 1) * 100 for version, speed in speeds.items() if version > 1}
+
+    def test_table_of_published_gains(self):
+        rows = self.table_of("worklog.md", "version | step")
+        self.assertEqual(list(rows), list(range(1, len(PUBLISHED) + 2)))
+        published = {version: (after / before - 1) * 100
+                     for version, (before, after) in enumerate(itertools.pairwise(PUBLISHED), 2)}
+        gains = [self.hopper_gains(size) for size in (8192, 4096)] + [published]
+        for version, (_, *cells) in rows.items():
+            with self.subTest(version):
+                large, small, theirs = (f"{of[version]:+.1f} %".replace("-", "−") if version in of else "" for of in gains)
+                speed = str(PUBLISHED[version - 1]) if version <= len(PUBLISHED) else ""
+                if not speed:
+                    theirs = "about 1 %"
+                self.assertEqual(cells, [large, small, str(version + 1), speed, theirs])
+
+    def test_table_of_branches(self):
+        text = (ROOT / "docs" / "worklog.md").read_text(encoding="utf-8")
+        rows = self.rows_of(text, "size | version 16")
+        self.assertEqual(len(rows), 6)
+        bursts = {(row["version"], f"{row['m']}x{row['n']}x{row['k']}"): f"{float(row['tflops']):.2f}"
+                  for row in self.records.rows["hopper"] if row["mode"] == "burst"}
+        for size, *speeds in rows:
+            with self.subTest(size):
+                shape = size.partition(": ")[2]
+                self.assertEqual(speeds, [bursts[version, shape] for version in ("16", "17", "18")])
 
     def test_worklog_of_simt(self):
         """As test_worklog, and what the page computes from the records."""

@@ -22,11 +22,13 @@ sys.path.insert(0, str(TOOLS))
 import chart_style  # noqa: E402
 import ladder_results  # noqa: E402
 import plot_ampere  # noqa: E402
+import plot_hopper  # noqa: E402
 import plot_kernels  # noqa: E402
 import plot_ladder  # noqa: E402
 import plot_library  # noqa: E402
 import plot_measurements  # noqa: E402
 import plot_primer  # noqa: E402
+import plot_schedules  # noqa: E402
 import plot_shared_memory  # noqa: E402
 import plot_simt  # noqa: E402
 import plot_tile_orders  # noqa: E402
@@ -550,6 +552,93 @@ class DiagramTest(PictureTest):
             with self.subTest(tile.title):
                 self.assertEqual(len(set(tile.warps)) * tile.warp_m * tile.warp_n, tile.block_m * tile.block_n)
 
+    def test_swizzle_of_one_element(self):
+        swizzle = plot_hopper.read_swizzle_bits(DIAGRAMS.parent)
+        self.assertEqual(swizzle.offset, 128 * swizzle.row + 2 * swizzle.column)
+        self.assertEqual(swizzle.targets, (None,) * 7 + (4, 5, 6))
+        stored = swizzle.offset
+        for bit, target in enumerate(swizzle.targets):
+            if target is not None:
+                stored ^= (swizzle.offset >> bit & 1) << target
+        self.assertEqual(swizzle.stored, stored)
+
+    def test_wgmmas_of_a_k_block_read_each_chunk_once(self):
+        block = plot_hopper.read_wgmma_k_block(DIAGRAMS.parent)
+        self.assertEqual([step.k for step in block.steps], list(range(0, block.block_k, block.wgmma_k)))
+        for row in range(8):
+            self.assertEqual(sorted(place for step in block.steps for place in step.chunks[row]), list(range(8)))
+        for step, after in itertools.pairwise(block.steps):
+            self.assertEqual(16 * (after.address - step.address), 2 * block.wgmma_k)
+
+    def test_consumers_share_the_rows_of_a_tile(self):
+        tiles = plot_hopper.read_consumers(DIAGRAMS.parent)
+        for tile in tiles:
+            with self.subTest(tile.title):
+                self.assertEqual([row for _, row in tile.blocks], list(range(0, tile.block_m, tile.wgmma_m)))
+        self.assertEqual([tile.registers() for tile in tiles], [128, 128, 192])
+
+    def test_cluster_loads_each_row_once(self):
+        for cluster in plot_hopper.read_cluster_multicast(DIAGRAMS.parent):
+            with self.subTest(cluster.title):
+                rows = [row for _, first in cluster.ctas for row in range(first, first + cluster.part)]
+                self.assertEqual(rows, list(range(cluster.block_m if cluster.shared == "A" else cluster.block_n)))
+
+    def test_mixed_tile_n_covers_d_in_full_waves(self):
+        one, mixed = plot_hopper.read_mixed_tile_n(DIAGRAMS.parent)
+        for waves in (one, mixed):
+            with self.subTest(waves.title):
+                of_waves = collections.Counter(wave for *_, wave in waves.tiles)
+                self.assertEqual(set(of_waves.values()), {waves.workers})
+                area = sum(max(0, min(n, waves.n - column)) for _, column, n, _ in waves.tiles) * waves.block_m
+                self.assertEqual(area, waves.m * waves.n)
+                self.assertEqual(len({tile[:2] for tile in waves.tiles}), len(waves.tiles))
+        self.assertEqual((one.widths(), mixed.widths()), ((384,) * 11, (384,) * 10 + (256,)))
+        self.assertEqual(max(column + n for _, column, n, _ in mixed.tiles), mixed.n)
+
+    def test_nothing_happens_twice_at_a_time_in_a_schedule(self):
+        for schedule in (*plot_schedules.read_persistent(DIAGRAMS.parent), *plot_schedules.read_tile_ends(DIAGRAMS.parent)):
+            with self.subTest(schedule.title):
+                for lane in schedule.lanes:
+                    for span, after in itertools.pairwise(schedule.of_lane(lane)):
+                        self.assertLessEqual(span.end, after.begin)
+                products = sorted((span for span in schedule.spans if span.what == "multiply"), key=lambda span: span.begin)
+                for span, after in itertools.pairwise(products):
+                    self.assertLessEqual(span.end, after.begin)
+
+    def test_a_persistent_cta_loads_while_it_stores(self):
+        each, persistent = plot_schedules.read_persistent(DIAGRAMS.parent)
+        for schedule, loads in ((each, False), (persistent, True)):
+            first_store = min((span for span in schedule.spans if span.what == "store"), key=lambda span: span.begin)
+            self.assertEqual(loads, any(span.what == "copy" and span.text.startswith("2.") and span.begin < first_store.end
+                                        for span in schedule.spans))
+        self.assertLess(persistent.idle(), each.idle())
+
+    def test_a_half_is_multiplied_again_only_when_it_is_stored(self):
+        schedules = plot_schedules.read_tile_ends(DIAGRAMS.parent)
+        for schedule in schedules:
+            with self.subTest(schedule.title):
+                for half, stores in zip(plot_schedules.HALVES, plot_schedules.STORES):
+                    stored = schedule.of_lane(stores)
+                    for span in schedule.of_lane(half):
+                        if span.text.startswith("-"):
+                            self.assertLessEqual(span.end, stored[0].begin)
+                        else:
+                            self.assertGreaterEqual(span.begin, stored[-1].end)
+        idle = [schedule.idle() for schedule in schedules]
+        self.assertEqual(idle, sorted(idle, reverse=True))
+
+    def test_fourth_stage_fits_and_each_row_has_one_warp(self):
+        stages = plot_hopper.read_fourth_stage(DIAGRAMS.parent)
+        for name, parts in stages.memory:
+            with self.subTest(name):
+                self.assertLess(sum(size for _, size in parts), plot_hopper.MOST_SHARED_BYTES)
+        self.assertEqual([row for *_, row in stages.rows], list(range(0, stages.block_m, stages.store_m)))
+
+    def test_wave_throttle_keeps_clusters_together(self):
+        throttle = plot_schedules.read_wave_throttle(DIAGRAMS.parent)
+        self.assertEqual(len(throttle.without), throttle.clusters)
+        self.assertLess(plot_schedules.distance(throttle.throttled), plot_schedules.distance(throttle.without) / 2)
+
     def test_data_that_is_something_else(self):
         for text in ("", "[]", "{}", '{"tile_orders": {}}', '{"tile_orders": {"shape": "8x8"}}'):
             (self.folder / "diagrams.json").write_text(text, encoding="utf-8")
@@ -708,7 +797,8 @@ class ProgramTest(PictureTest):
         drawn = self.run_and_read()
         self.assertEqual(list(drawn), ["hopper", "ampere", "simt", "squares", "roofline", "other_rooflines", "energy",
                                        "library_epilogues", "tile_orders", "swizzle", "smem_descriptor",
-                                       *plot_simt.PICTURES, *plot_ampere.PICTURES])
+                                       *plot_simt.PICTURES, *plot_ampere.PICTURES, *plot_hopper.PICTURES,
+                                       *plot_schedules.PICTURES])
         for name, text in drawn.items():
             with self.subTest(name):
                 self.expect_dark_colors(text)

@@ -6,8 +6,8 @@
 Charts of measurements are drawn from the CSV files of one GPU and stand beside them: hopper, ampere and simt, the speed
 of each version of a ladder; squares, speed over size; roofline and other_rooflines; energy; library_epilogues, the
 library's speed with fused epilogues in percent of cuBLAS's. Diagrams of how things work are drawn from diagrams.json,
-which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle,
-smem_descriptor, and the diagrams of the simt and the ampere ladder, in plot_simt.py and plot_ampere.py. The diagrams of
+which the project's own code wrote (src/diagrams), and stand beside it: tile_orders, swizzle, smem_descriptor, and the
+diagrams of the ladders, in plot_simt.py, plot_ampere.py, plot_hopper.py and plot_schedules.py. The diagrams of
 docs/primer.md, in plot_primer.py, come from records and from arithmetic, and those of docs/library.md, in
 plot_kernels.py, from the kernels' sources. They stand with the other diagrams.
 
@@ -24,11 +24,13 @@ import sys
 import chart_style
 import ladder_results
 import plot_ampere
+import plot_hopper
 import plot_kernels
 import plot_ladder
 import plot_library
 import plot_measurements
 import plot_primer
+import plot_schedules
 import plot_shared_memory
 import plot_simt
 import plot_tile_orders
@@ -41,7 +43,8 @@ DEFAULT_IMAGES = ladder_results.ROOT / "docs/images"
 PICTURES = {
     "profiles": {**plot_ladder.PICTURES, **plot_measurements.PICTURES, **plot_library.PICTURES},
     "images": {**plot_tile_orders.PICTURES, **plot_shared_memory.PICTURES, **plot_simt.PICTURES,
-               **plot_ampere.PICTURES, **plot_primer.PICTURES, **plot_kernels.PICTURES},
+               **plot_ampere.PICTURES, **plot_hopper.PICTURES, **plot_schedules.PICTURES, **plot_primer.PICTURES,
+               **plot_kernels.PICTURES},
 }
 
 

@@ -128,6 +128,7 @@ int main() {
       {"tile_orders", tile_orders()}, {"swizzle", swizzle()}, {"smem_descriptor", smem_descriptor()}};
   data.update(diagrams::simt_diagrams());
   data.update(diagrams::ampere_diagrams());
+  data.update(diagrams::hopper_diagrams());
   std::cout << data.dump() << '\n';
   return std::cout.flush() ? 0 : 1;
 }

@@ -14,6 +14,9 @@ Json simt_diagrams();
 /// The same of the Ampere ladder.
 Json ampere_diagrams();
 
+/// The same of the Hopper ladder.
+Json hopper_diagrams();
+
 /// A row and a column.
 using Place = std::pair<int, int>;
 
