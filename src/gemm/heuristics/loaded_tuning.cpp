@@ -86,6 +86,14 @@ std::string text_of(const LoadedChoice& choice) {
          (choice.is_for_operation ? "" : ", which has this shape for the product alone");
 }
 
+std::string refusal_of(const LoadedChoice& choice, const Status& status, const std::string& backend) {
+  const bool is_known = status.code() != StatusCode::InvalidArgument;
+  return text_of(choice) + " asks for " + choice.config + ": " +
+         (status.ok() ? "its kernel cannot compute this problem"
+          : is_known  ? status.message()
+                      : "it is not of " + backend);
+}
+
 std::vector<LoadedChoice> loaded_choices(const KernelArgs& args, const Device& device) {
   const Tables candidates = tables_for(device);
   std::vector<LoadedChoice> choices;

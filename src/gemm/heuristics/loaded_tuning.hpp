@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gemm/problem.hpp"
+#include "hopper_gemm/status.hpp"
 
 namespace hopper_gemm::library {
 
@@ -65,6 +66,10 @@ struct LoadedChoice {
 
 /// "the tuning file 'tuned.json'", in a line of GemmPlan::explain().
 std::string text_of(const LoadedChoice& choice);
+
+/// "the tuning file 'tuned.json' asks for X: it is not of wgmma": why a back end does not take the choice. status: of the
+/// search for its configuration, which is OK if the configuration exists but its kernel lacks something.
+std::string refusal_of(const LoadedChoice& choice, const Status& status, const std::string& backend);
 
 /// The choices of the tables that are for such a GPU, the best first. An entry for the problem's own operation is better
 /// than one for the product alone, and an entry of a newer table is better than one of an older table.

@@ -27,14 +27,14 @@ int last_start(int extent, int block) { return extent < block ? kNoLastStart : e
 
 const Instance& instance_of(const KernelConfig& kernel) {
   using Instances = std::span<const Instance>;
-  for (const Instances instances :
-       {Instances(kLargeInstances), Instances(kSmallInstances), Instances(kAlphaOnlyInstances)}) {
+  const Instance* found = nullptr;
+  for (const Instances instances : {Instances(kLargeInstances), Instances(kSmallInstances),
+                                    Instances(kAlphaOnlyInstances), Instances(kSwappedInstances)}) {
     for (const Instance& instance : instances) {
-      if (instance.config == kernel) return instance;
+      if (instance.config == kernel) found = &instance;
     }
   }
-  return *std::find_if(kSwappedInstances.begin(), kSwappedInstances.end(),
-                       [&](const Instance& instance) { return instance.config == kernel; });
+  return *found;  // all_configs() has no other kernel
 }
 
 class Launcher final : public KernelLauncher {

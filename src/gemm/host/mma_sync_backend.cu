@@ -214,11 +214,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
         reason += "chosen by " + text_of(choice) + "\n";
         break;
       }
-      if (choice.is_for_operation) {
-        const bool is_known = status.code() != StatusCode::InvalidArgument;
-        reason += text_of(choice) + " asks for " + choice.config + ": " +
-                  (is_known ? status.message() : "it is not of mma_sync") + "\n";
-      }
+      if (choice.is_for_operation) reason += refusal_of(choice, status, "mma_sync") + "\n";
     }
     if (candidate == nullptr) candidate = fastest(problem, device);
   }

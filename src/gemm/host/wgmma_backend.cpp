@@ -248,12 +248,7 @@ MeasuredChoice measured_choice(const Problem& problem, const Device& device,
     if (is_candidate || !choice.is_for_operation) continue;
     GemmConfig config{};
     const Status status = find_suitable(choice.config, problem, device, &config);
-    const bool is_known = status.code() != StatusCode::InvalidArgument;
-    unusable += text_of(choice) + " asks for " + choice.config + ": " +
-                (status.ok() ? "its kernel cannot compute this problem"
-                 : is_known  ? status.message()
-                             : "it is not of wgmma") +
-                "\n";
+    unusable += refusal_of(choice, status, "wgmma") + "\n";
   }
   if (const TunedChoice choice = tuned_choice(problem.args, device); !choice.config.empty()) {
     const auto found = find_estimate(estimates, choice.config);

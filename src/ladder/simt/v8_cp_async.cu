@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kMinCtas) gemm_ke
   const int warp = thread / kWarpThreads;
   const int thread_row = warp / Config::kWarpsN * Config::kWarpM + lane_m(thread) * Config::kThreadM;
   const int thread_col = warp % Config::kWarpsN * Config::kWarpN + lane_n(thread) * Config::kThreadN;
-  // Of the thread's accumulators: the first of them is at (thread_row, thread_col).
+  // The first of the thread's accumulators is at (thread_row, thread_col).
   const auto row_of = [](int i) { return i / Config::kThreadM * Config::kPatchM + i % Config::kThreadM; };
   const auto col_of = [](int j) { return j / Config::kThreadN * Config::kPatchN + j % Config::kThreadN; };
 
