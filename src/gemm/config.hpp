@@ -82,8 +82,7 @@ enum class EpilogueKind {
   General     ///< everything that KernelConfig::epilogues says
 };
 
-/// Staging buffers of each consumer warp in the cooperative kernel of one tile N, of 2 KiB each.
-inline constexpr int kStoreBuffers = 2;
+/// Bytes of a staging buffer of a consumer warp in the cooperative kernel of one tile N.
 inline constexpr int kStoreBufferBytes = 16 * 128;
 /// Rows of D that a consumer warpgroup stages and stores at a time with swap-AB.
 inline constexpr int kSwappedRows = 32;
@@ -127,9 +126,16 @@ HG_HOST_DEVICE constexpr int num_threads(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::SmallM ? 128 + 32 : (kernel.consumers + 1) * 128;
 }
 
+/// Staging buffers of each consumer warp in the cooperative kernel of one tile N. Four stages of a tile that is larger
+/// than 128x256 leave room for one.
+HG_HOST_DEVICE constexpr int store_buffers(const KernelConfig& kernel) {
+  return kernel.block_m * kernel.block_n > 128 * 256 ? 1 : 2;
+}
+
 /// Bytes of the stages and the staging buffers. Barriers and the bias take less than 3 KiB more.
 HG_HOST_DEVICE constexpr int buffer_bytes(const KernelConfig& kernel) {
-  return kernel.stages * stage_bytes(kernel) + kernel.consumers * 4 * kStoreBuffers * kStoreBufferBytes;
+  return kernel.stages * stage_bytes(kernel) +
+         kernel.consumers * 4 * store_buffers(kernel) * kStoreBufferBytes;
 }
 
 /// Whether the CTAs of a cluster may share a tile's K. They then share no loads. The reduction takes registers, which
@@ -187,7 +193,10 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (wgmma_n < (kernel.swap_ab ? kSwappedRows : kBlockK) || wgmma_n > 256 || wgmma_n % 16 != 0) {
     return "wgmma's N is a multiple of 16 from 64, or from 32 with swap-AB, to 256";
   }
-  if (consumer_m * wgmma_n > 64 * 256) return "a consumer's tile takes more registers than 64x256 does";
+  // A thread of a consumer has 232 registers. The alpha-only epilogue leaves 176 for accumulators.
+  if (consumer_m * wgmma_n > 64 * (kernel.epilogues == Epilogues::AlphaOnly ? 352 : 256)) {
+    return "a consumer's tile takes more registers than 64x256 does, or 128x176 with alpha alone";
+  }
   if (kernel.cluster_m < 1 || kernel.cluster_n < 1 || cluster_size(kernel) > 8) {
     return "a cluster that shares its loads has 1 to 8 CTAs";
   }

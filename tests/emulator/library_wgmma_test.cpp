@@ -108,7 +108,10 @@ bool is_alpha_only(const KernelConfig& kernel) {
   return kernel.epilogues == Epilogues::AlphaOnly && kernel.narrow_n == 0;
 }
 
-bool is_swapped(const KernelConfig& kernel) { return is_alpha_only(kernel) && kernel.swap_ab; }
+/// The same with an A that is K-major and a B of any layout.
+bool takes_any_b(const KernelConfig& kernel) {
+  return is_alpha_only(kernel) && kernel.majors == Majors::KMajorA;
+}
 
 /// Each tile by all layouts, plain and general; clusters that reach below and beside D, and such that end with it; more
 /// blocks of K than stages; tiles that follow each other in a cluster, and one for each.
@@ -143,7 +146,7 @@ std::vector<Case> cases_of_alpha_only() {
   int number = 0;
   for (const GemmConfig& config : all_configs()) {
     const KernelConfig& kernel = config.kernel;
-    if (!is_alpha_only(kernel) || is_swapped(kernel)) continue;
+    if (!is_alpha_only(kernel) || takes_any_b(kernel)) continue;
     const int m = kernel.block_m * kernel.cluster_m;
     const int n = kernel.block_n * kernel.cluster_n;
     for (const GemmShape& shape :
@@ -167,15 +170,16 @@ std::vector<Case> cases_of_alpha_only() {
   return cases;
 }
 
-/// What kernels with swap-AB compute: clusters that reach beyond D, several tiles for each cluster, in batches, and more
-/// blocks of K than stages, with either layout of B. The first one also has what they leave to others: a beta, and an A
-/// that is not K-major.
-std::vector<Case> cases_of_swapped() {
+/// What kernels compute that take any B, most of them with swap-AB: clusters that reach beyond D, several tiles for each
+/// cluster, in batches, and more blocks of K than stages, with either layout of B. The first one with swap-AB also has
+/// what they leave to others: a beta, and an A that is not K-major.
+std::vector<Case> cases_of_any_b() {
   std::vector<Case> cases;
   int number = 0;
+  bool is_first = true;
   for (const GemmConfig& config : all_configs()) {
     const KernelConfig& kernel = config.kernel;
-    if (!is_swapped(kernel)) continue;
+    if (!takes_any_b(kernel)) continue;
     const int m = kernel.block_m * kernel.cluster_m;
     const int n = kernel.block_n * kernel.cluster_n;
     const auto add = [&](const GemmShape& shape, int batch_count, int clusters) {
@@ -187,7 +191,7 @@ std::vector<Case> cases_of_swapped() {
     };
     add({m + 5, n + 8, 75}, 1, 2 + number % 3);
     add({kernel.block_m - 3, kernel.block_n - 8, (kernel.stages + 1) * kernel.block_k + 11}, 2, 1);
-    if (number > 2) continue;
+    if (!kernel.swap_ab || !std::exchange(is_first, false)) continue;
     add({3 * m - 7, n, 72}, 2, 1);
     LibraryProblem problem{.shape = {m, n, 72}, .beta = -2};
     cases.push_back({config, problem, cluster_size(config)});
@@ -310,8 +314,8 @@ std::vector<Case> cases_of_batches() {
   for (const GemmConfig& config : all_configs()) {
     const KernelConfig& kernel = config.kernel;
     const bool uses_workspace = config.workspace_split_k == 2 && config.split_k == 4;
-    // Kernels with swap-AB leave these epilogues to others.
-    if ((config.split_k > 2 && !uses_workspace) || kernel.block_n > 192 || is_swapped(kernel)) continue;
+    // Kernels that take any B, but K-major A alone, leave these epilogues to others.
+    if ((config.split_k > 2 && !uses_workspace) || kernel.block_n > 192 || takes_any_b(kernel)) continue;
     ++number;
     const int k = uses_workspace ? 17 * 64 + 11 : std::max(139, config.split_k * kernel.block_k);
     LibraryProblem problem = general({kernel.block_m - 3, kernel.block_n * kernel.cluster_n - 5, k}, number);
@@ -398,7 +402,7 @@ std::vector<Case> cases_of_special_values() {
     const KernelConfig& kernel = config.kernel;
     const int ctas = config.split_k * config.workspace_split_k;
     if (ctas % 3 != 1 || kernel.block_m > 64 || config.workspace_split_k > kMostClusters ||
-        is_swapped(kernel)) {
+        takes_any_b(kernel)) {
       continue;
     }
     ++number;
@@ -486,7 +490,7 @@ INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of
 INSTANTIATE_TEST_SUITE_P(FewRows, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_small_m()), name_of_param);
 INSTANTIATE_TEST_SUITE_P(PlainTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_alpha_only()),
                          name_of_param);
-INSTANTIATE_TEST_SUITE_P(SwappedTiles, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_swapped()),
+INSTANTIATE_TEST_SUITE_P(TilesWithAnyB, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_any_b()),
                          name_of_param);
 INSTANTIATE_TEST_SUITE_P(TwoWidths, EmulatedLibraryWgmma, testing::ValuesIn(cases_of_mixed_n()),
                          name_of_param);

@@ -49,6 +49,14 @@ constexpr KernelConfig alpha_only_config(int consumers, int block_m, int block_n
   return kernel;
 }
 
+/// The same for a B of any layout, whose block_n is whole swizzle atoms.
+constexpr KernelConfig any_b_config(int consumers, int block_m, int block_n, int stages, int cluster_m,
+                                    int cluster_n) {
+  KernelConfig kernel = alpha_only_config(consumers, block_m, block_n, stages, cluster_m, cluster_n);
+  kernel.majors = Majors::KMajorA;
+  return kernel;
+}
+
 /// The same with swap-AB. wgmma's N is block_m, which may be any multiple of 16, and B may have any layout.
 constexpr KernelConfig swapped_config(int consumers, int block_m, int block_n, int stages, int cluster_m,
                                       int cluster_n) {
@@ -75,24 +83,30 @@ inline constexpr std::array kSmallKernels = {
 };
 
 // Widths between the others, for shapes at which tiles of the others leave SMs without work. The stages are those that
-// were measured.
+// were measured. The last two share more of their loads than the 128x192 above, for shapes that L2 limits.
 inline constexpr std::array kAlphaOnlyKernels = {
     alpha_only_config(2, 128, 208, 4, 2, 1), alpha_only_config(2, 128, 144, 5, 1, 1),
     alpha_only_config(2, 128, 112, 6, 1, 1), alpha_only_config(2, 128, 96, 6, 1, 1),
     alpha_only_config(2, 128, 80, 7, 2, 2),  alpha_only_config(1, 64, 176, 7, 2, 2),
     alpha_only_config(1, 64, 160, 7, 1, 1),  alpha_only_config(1, 64, 96, 10, 2, 1),
-    alpha_only_config(1, 64, 80, 10, 2, 1),
+    alpha_only_config(1, 64, 80, 10, 2, 1),  alpha_only_config(2, 256, 144, 4, 1, 2),
+    any_b_config(2, 128, 192, 4, 2, 2),      any_b_config(2, 128, 192, 4, 4, 2),
 };
 
-// Heights between the others, for an M that tiles of the others cover with waste, and large clusters, for small tiles
-// whose loads L2 limits: cuBLAS takes the same for these shapes (profiles/experiments.md, 41).
+// Heights between the others, for an M that tiles of the others cover with waste, and large clusters, for tiles whose
+// loads L2 limits: cuBLAS takes the same or the next multiple of 8 for these shapes (profiles/experiments.md, 41 and 42).
 inline constexpr std::array kSwappedKernels = {
     swapped_config(1, 48, 64, 12, 2, 2),  swapped_config(1, 80, 64, 10, 2, 2),
     swapped_config(1, 96, 64, 9, 1, 4),   swapped_config(1, 96, 64, 9, 2, 4),
     swapped_config(2, 64, 128, 8, 4, 1),  swapped_config(2, 64, 128, 8, 2, 4),
     swapped_config(2, 160, 128, 5, 1, 4), swapped_config(2, 160, 128, 5, 2, 4),
     swapped_config(2, 176, 128, 5, 4, 2), swapped_config(2, 224, 128, 4, 1, 4),
-    swapped_config(2, 240, 128, 4, 2, 1),
+    swapped_config(2, 240, 128, 4, 2, 1), swapped_config(2, 144, 256, 4, 2, 1),
+    swapped_config(2, 160, 256, 4, 2, 1), swapped_config(2, 160, 256, 4, 1, 2),
+    swapped_config(2, 176, 128, 5, 2, 1), swapped_config(2, 208, 128, 4, 1, 2),
+    swapped_config(2, 160, 128, 5, 2, 1), swapped_config(2, 160, 128, 5, 1, 2),
+    swapped_config(2, 240, 128, 4, 1, 2), swapped_config(2, 48, 128, 8, 1, 2),
+    swapped_config(1, 192, 64, 6, 1, 4),
 };
 
 extern const std::array<Instance, kLargeKernels.size()> kLargeInstances;

@@ -120,6 +120,7 @@ struct Config {
   static constexpr int kConsumerBlocks = (kSwapsAB ? BLOCK_N : BLOCK_M) / kNumConsumers / kWgmmaM;
   static constexpr int kLeaf = 8;  // cluster tiles along N of a raster group
   static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
+  static constexpr int kStoreBuffers = store_buffers(kKernel);
   static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = BLOCK_N * kLineBytes;
   // With one consumer warpgroup each thread already has as many registers as it can use.
@@ -162,7 +163,7 @@ struct alignas(1024) SharedStorage {
   // A stage of A: K-major [BLOCK_M, 64], or MN-major [BLOCK_M / 64][64, 64]; the same for B. 128B swizzle.
   unsigned char a[Config::kNumStages][Config::kStageBytesA];
   unsigned char b[Config::kNumStages][Config::kStageBytesB];
-  unsigned char d[Config::kNumConsumerWarps][kStoreBuffers][kStoreBufferBytes];
+  unsigned char d[Config::kNumConsumerWarps][Config::kStoreBuffers][kStoreBufferBytes];
   typename Config::Pipeline pipeline;
   typename Config::TileQueue tile_queue;
   cuda::std::conditional_t<Config::kIsAlphaOnly, NoStorage, GeneralStorage<Config>> general;
@@ -309,6 +310,7 @@ __device__ __forceinline__ void multiply_layouts(Accumulators<Config>& accum, Sh
 }
 
 /// A warp's staging buffers. The warp takes one after the other, and TMA stores each as a bulk group of its own.
+template <int kStoreBuffers>
 struct StagingQueue {
   unsigned char (&buffers)[kStoreBuffers][kStoreBufferBytes];
   int lane;
@@ -339,6 +341,7 @@ struct StagingQueue {
 /// The staging buffers of a consumer warpgroup with swap-AB. Each holds kSwappedRows rows of 64 columns of D, to which
 /// every warp contributes 16 columns. The warpgroup takes one after the other, and TMA stores each as a bulk group of
 /// its first thread.
+template <int kStoreBuffers>
 struct WarpgroupStaging {
   static constexpr int kBufferBytes = kSwappedRows * kLineBytes;
   static constexpr int kBuffers = 4 * kStoreBuffers * kStoreBufferBytes / kBufferBytes;
@@ -397,7 +400,8 @@ __device__ __forceinline__ void stage_transpose(const float* fragment, ptx::Smem
 /// D. corner: of the part. Threads: the whole warpgroup.
 template <typename Config>
 __device__ __forceinline__ void store_plain_swapped(const Accumulators<Config>& accum,
-                                                    WarpgroupStaging& staging, const TensorMap* tensor_map_d,
+                                                    WarpgroupStaging<Config::kStoreBuffers>& staging,
+                                                    const TensorMap* tensor_map_d,
                                                     const GemmEpilogue& epilogue, FragmentCorner corner) {
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
@@ -419,7 +423,9 @@ __device__ __forceinline__ void store_plain_swapped(const Accumulators<Config>& 
 }
 
 /// Rounds a fragment of kStagingN columns to a 16-bit type and stores it by TMA. Threads: the whole warp.
-__device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2], StagingQueue& queue,
+template <int kStoreBuffers>
+__device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2],
+                                                  StagingQueue<kStoreBuffers>& queue,
                                                   const TensorMap* tensor_map_d, const GemmEpilogue& epilogue,
                                                   FragmentCorner corner, int lane) {
 #pragma unroll
@@ -440,7 +446,8 @@ __device__ __forceinline__ void store_plain_piece(float (&values)[kStagingN / 2]
 
 /// Stores a consumer warp's part of a 16-bit D that is alpha · sum, by TMA. corner: of the warp's rows.
 template <typename Config>
-__device__ __forceinline__ void store_plain(const Accumulators<Config>& accum, StagingQueue& queue,
+__device__ __forceinline__ void store_plain(const Accumulators<Config>& accum,
+                                            StagingQueue<Config::kStoreBuffers>& queue,
                                             const TensorMap* tensor_map_d, const GemmEpilogue& epilogue,
                                             FragmentCorner corner, int lane) {
 #pragma unroll
@@ -565,6 +572,8 @@ class SplitKPartials {
 /// Finishes and stores a consumer warp's part of D with every operation of a GemmEpilogue.
 template <typename Config>
 struct GeneralEpilogue {
+  using StagingQueue = cooperative::StagingQueue<Config::kStoreBuffers>;
+
   const EpilogueParams& params;
   const MatrixParams& matrices;
   const TensorMap* tensor_map_d;
@@ -777,6 +786,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
     const int warp = thread / kWarpThreads;
     const int lane = thread % kWarpThreads;
+    using StagingQueue = cooperative::StagingQueue<Config::kStoreBuffers>;
     StagingQueue queue = {.buffers = smem.d[warp], .lane = lane};
     const TileCoord only_tile = find_only_tile();
     const auto multiply_tile = [&](Accumulators<Config>& accum) {
@@ -797,7 +807,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     Accumulators<Config> accum = {};
     if constexpr (Config::kIsAlphaOnly) {
       const GemmEpilogue& operations = params.epilogue.operations;
-      WarpgroupStaging swapped_staging = {
+      WarpgroupStaging<Config::kStoreBuffers> swapped_staging = {
           .buffers = smem.d[warp / 4 * 4][0],
           .bar = kSetUpBarrier + 1 + static_cast<cuda::std::uint32_t>(consumer),
           .thread = thread % kWarpgroupThreads};
