@@ -422,7 +422,7 @@ class FiguresTest(unittest.TestCase):
         figures.add("TFLOP/s", float(sustained["18"]["watts"]) / float(sustained["18"]["pj_per_flop"]))
         # Sizes: of shared memory, and of the library's stages and buffers.
         stages = {4 * 48, 48, 32, 224, 2, 1}
-        cited = CITED | {(str(size), "KiB") for size in stages} | {("256", "KB"), ("227", "KB")}
+        cited = CITED | {(str(size), "KiB") for size in stages} | {("256", "KiB"), ("227", "KiB")}
         text = prose(self.primer())
         self.assertEqual(unknown_figures(text, figures, cited), [])
         text = re.sub(r"\s+", " ", text)
