@@ -73,7 +73,7 @@ inline std::vector<ReferenceElement> reference_values(const KernelArgs& args) {
     }
     return elems;
   };
-  // Of a row. The sums of its columns do not wait for each other, so that the compiler can use vectors.
+  // The sums of a row's columns do not wait for each other, so that the compiler can use vectors.
   std::vector<double> sums(static_cast<std::size_t>(n));
   std::vector<double> sums_of_magnitudes(static_cast<std::size_t>(n));
   for (std::int64_t batch = 0; batch < args.batch_count; ++batch) {
