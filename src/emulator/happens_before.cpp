@@ -107,6 +107,11 @@ TimesPointer learn_once(std::uint64_t known, std::uint64_t other, std::uint64_t 
 
 void TimesPointer::give_back(SharedTimes* times) { free_times().push_back(times); }
 
+void VectorClock::raise_shared(std::size_t component, std::uint32_t time) {
+  if (!shared_ || shared_->users > 1) shared_ = copy_of(shared_ ? shared_->times : Times{});
+  raise_component(shared_.get(), component, time);
+}
+
 void VectorClock::raise(std::size_t component, std::uint32_t time) {
   if (knows(component, time)) return;
   if (own_time_ == 0 || own_ == component) {
@@ -114,8 +119,7 @@ void VectorClock::raise(std::size_t component, std::uint32_t time) {
     own_time_ = time;
     return;
   }
-  if (!shared_ || shared_->users > 1) shared_ = copy_of(shared_ ? shared_->times : Times{});
-  raise_component(shared_.get(), component, time);
+  raise_shared(component, time);
 }
 
 void VectorClock::learn(std::size_t component, std::uint32_t time) {
@@ -160,8 +164,7 @@ void VectorClock::learn(const VectorClock& other) {
 
 void VectorClock::share_own() {
   if (own_time_ == 0) return;
-  if (!shared_ || shared_->users > 1) shared_ = copy_of(shared_ ? shared_->times : Times{});
-  raise_component(shared_.get(), own_, own_time_);
+  raise_shared(own_, own_time_);
   own_time_ = 0;
 }
 

@@ -98,6 +98,8 @@ class VectorClock {
  private:
   using Times = std::vector<std::uint32_t>;
 
+  /// Raises a component of the times that are shared, in a copy if another clock has them, too.
+  void raise_shared(std::size_t component, std::uint32_t time);
   void join_others(const VectorClock& other);
 
   TimesPointer shared_;
