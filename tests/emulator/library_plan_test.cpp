@@ -14,6 +14,7 @@
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "gemm/host/backend.hpp"
+#include "gemm/host/operand_maps.hpp"
 #include "hopper_gemm/gemm.h"
 #include "hopper_gemm/gemm.hpp"
 #include "tests/allocation_limit.hpp"
@@ -56,6 +57,12 @@ std::vector<PlanCase> pairwise_cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairwise, EmulatedLibraryPlans, testing::ValuesIn(pairwise_cases()), name_of_param);
+
+TEST(EmulatedLibraryInputs, FetchMoreThanABoxWhereLinesAreAligned) {
+  EXPECT_EQ(library::input_promotion(4096), L2Promotion::B256);
+  EXPECT_EQ(library::input_promotion(4096 + 128), L2Promotion::B128);
+  EXPECT_EQ(library::input_promotion(4096 + 16), L2Promotion::B128);
+}
 
 /// What has no product, or is multiplied by zero, is NaN; so is a C that is D where beta is 0.
 std::vector<PlanCase> cases_without_product() {

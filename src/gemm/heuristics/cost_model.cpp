@@ -14,8 +14,14 @@ namespace {
 
 constexpr double kInputBytes = 2;
 
+/// Whether a CTA loads less at a time than kernels that have as many stages as fit.
+bool has_few_stages(const KernelConfig& kernel) {
+  constexpr int kMostBytes = 128 * 1024;
+  return kernel.schedule == Schedule::Cooperative && kernel.stages * stage_bytes(kernel) <= kMostBytes;
+}
+
 /// How many times as long the products take as with the largest tiles.
-double slowness(const CostModel& model, const KernelConfig& kernel) {
+double tile_slowness(const CostModel& model, const KernelConfig& kernel) {
   constexpr int kFewColumns = 64;
   const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
   const int wgmma_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
@@ -26,6 +32,16 @@ double slowness(const CostModel& model, const KernelConfig& kernel) {
   const bool is_medium =
       kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0 && elems < 128 * 256;
   return is_medium ? model.slowness_medium_tiles : 1.0;
+}
+
+double slowness(const CostModel& model, const KernelConfig& kernel) {
+  return tile_slowness(model, kernel) * (has_few_stages(kernel) ? model.slowness_few_stages : 1);
+}
+
+/// The share of the memory's peak that a kernel of one tile N gets.
+double memory_share(const CostModel& model, const KernelConfig& kernel) {
+  if (kernel.schedule == Schedule::SmallM) return model.small_m_memory_share;
+  return has_few_stages(kernel) ? model.few_stages_memory_share : model.memory_share;
 }
 
 /// L2 requests for 128 bytes of a matrix row. There is one request if they are a whole cache line. Rows that begin
@@ -212,9 +228,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
   // The least time in which memory delivers the operands and takes D.
-  const double memory_us =
-      bytes_of(args) / model.memory_peak /
-      (kernel.schedule == Schedule::SmallM ? model.small_m_memory_share : model.memory_share);
+  const double memory_us = bytes_of(args) / model.memory_peak / memory_share(model, kernel);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
     return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
@@ -269,24 +283,32 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   };
   const double exposed_store = is_pingpong ? model.pingpong_exposed_store : model.mixed_n_exposed_store;
   const double elem_us = exposed_store / model.store_elems_per_us + exposed_us(exposed, args);
-  const auto store_us = [&](int cluster_n) { return block_m * cluster_n / kernel.cluster_n * elem_us; };
+  const auto elems_of = [&](int cluster_n) { return block_m * cluster_n / kernel.cluster_n; };
+  // A pingpong consumer multiplies a tile and stores it while the other one does the same.
+  const auto tile_us = [&](int cluster_n, double products_us) {
+    const double alternating_us =
+        is_pingpong ? (products_us + elems_of(cluster_n) / model.pingpong_store_elems_per_us) / 2 : 0;
+    return std::max(products_us + elems_of(cluster_n) * elem_us, alternating_us);
+  };
   const auto times_wide = static_cast<double>(wide_waves);
   const double times_narrow = tiles.narrow_slowness * static_cast<double>(waves - wide_waves);
   const Part wide_block = block_of(tiles.wide_n);
-  const double products_us =
-      k_blocks * (times_wide * wide_block.us + times_narrow * block_of(tiles.narrow_n).us);
-  const double stores_us = times_wide * store_us(tiles.wide_n) + times_narrow * store_us(tiles.narrow_n);
+  const double wide_us = k_blocks * wide_block.us;
+  const double narrow_us = k_blocks * block_of(tiles.narrow_n).us;
+  const double products_us = times_wide * wide_us + times_narrow * narrow_us;
+  const double tiles_us =
+      times_wide * tile_us(tiles.wide_n, wide_us) + times_narrow * tile_us(tiles.narrow_n, narrow_us);
+  const double stores_us = tiles_us - products_us;
   // Products of the other consumer hide most of a pingpong epilogue, but nothing hides a CTA's last one.
   const int last_n = waves > wide_waves ? tiles.narrow_n : tiles.wide_n;
-  const double last_us =
-      is_pingpong ? block_m * last_n / kernel.cluster_n * lone_epilogue_us(model, args, 1) : 0;
+  const double last_us = is_pingpong ? elems_of(last_n) * lone_epilogue_us(model, args, 1) : 0;
   const double peak_us = bytes_of(args) / model.memory_peak;
   const double memory_us = peak_us / model.memory_share;
   const double least_us = args.batch_count == 1 ? 0 : peak_us / model.pingpong_batch_share;
   const double overhead_us = model.launch_us + model.fill_us + model.cluster_us;
   const std::int64_t in_last_wave = num_tiles - (waves - 1) * workers;
   return {.config = config,
-          .time_us = overhead_us + std::max(both(products_us + stores_us, memory_us), least_us) + last_us,
+          .time_us = overhead_us + std::max(both(tiles_us, memory_us), least_us) + last_us,
           .waves = static_cast<int>(waves),
           .last_wave = static_cast<double>(in_last_wave) / static_cast<double>(workers),
           .limit = longest({{products_us, wide_block.limit},

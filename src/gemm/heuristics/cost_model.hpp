@@ -34,20 +34,25 @@ struct CostModel {
   double slowness_one_consumer = 1.06;      ///< for one consumer: nobody else multiplies while it waits
   double slowness_small_tiles = 1.08;       ///< for tiles up to 128x128: they read more of shared memory
   double slowness_medium_tiles = 1.02;      ///< for cooperative tiles between 128x128 and 128x256
+  double slowness_few_stages = 1.06;        ///< in addition, if the stages hide less of the loads' latency
   double sm_bytes_per_us = 1.21e5;          ///< to one SM
   double small_m_sm_bytes_per_us = 9.07e4;  ///< to one SM in a kernel for small M, mostly from memory
   double sm_lines_per_us = 1100;            ///< to one SM, in requests to L2
   double l2_bytes_per_us = 8.57e6;          ///< that all SMs read from L2
   double l2_sharers = 7.13;  ///< clusters that load the same rows: from so many on, they share reads
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
-  double memory_share = 0.825;          ///< of the peak, with reads that are not balanced over all channels
-  double small_m_memory_share = 0.864;  ///< in a kernel for small M
+  double memory_share = 0.825;  ///< of the peak, with reads that are not balanced over all channels
+  double few_stages_memory_share = 0.865;  ///< with less under way at a time (profiles/experiments.md, 43)
+  double small_m_memory_share = 0.864;     ///< in a kernel for small M
   /// In the pingpong kernel with batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// with it as with the fastest other kernel (H100).
-  double pingpong_batch_share = 0.75;
+  double pingpong_batch_share = 0.66;
   double store_elems_per_us = 1.82e4;     ///< from one SM
   double mixed_n_exposed_store = 0.741;   ///< the share of the store that no product hides
   double pingpong_exposed_store = 0.511;  ///< the same in the pingpong schedule
+  /// From one pingpong consumer, which stages 16 rows of 64 columns at a time: 64 batches of 2048x2048x128 took 277 us,
+  /// and 4096x32768x512 took 182 us (H100).
+  double pingpong_store_elems_per_us = 5000;
   ExposedEpilogue cooperative_exposed = {6.2e-5, 3.7e-5, 2.5e-5,
                                          6.6e-5};                  ///< with one tile N and two consumers
   ExposedEpilogue mixed_n_exposed = {2.3e-5, 1.8e-5, 4.4e-5, 0};   ///< the cooperative schedule's

@@ -22,14 +22,15 @@ TensorMapType tensor_map_type(DataType type) {
 /// The map of a batch of matrices. If the stride is 0, all batches share one matrix.
 Status encode_matrices(const char* name, DataType type, std::array<std::int64_t, 3> extents,
                        std::int64_t leading_dimension, std::int64_t batch_stride,
-                       const std::array<int, 3>& box, TensorMap* tensor_map) {
+                       const std::array<int, 3>& box, TensorMap* tensor_map,
+                       L2Promotion l2_promotion = L2Promotion::None) {
   const std::int64_t elem_bytes = size_of(type);
   const std::int64_t line_stride_bytes = leading_dimension * elem_bytes;
   const std::array<std::int64_t, 2> strides_bytes = {
       line_stride_bytes,
       batch_stride_bytes(extents[2], batch_stride * elem_bytes, extents[1], line_stride_bytes)};
   if (batch_stride == 0) extents[2] = 1;
-  return encode_map(name, type, extents, strides_bytes, box, tensor_map);
+  return encode_map(name, type, extents, strides_bytes, box, tensor_map, l2_promotion);
 }
 
 /// The map of C, D or aux. is_half: of a gated D, which has half as many columns.
@@ -47,7 +48,7 @@ Status encode_rows(const char* name, const KernelArgs& args, std::int64_t leadin
 
 Status encode_map(const char* name, DataType type, std::span<const std::int64_t> extents,
                   std::span<const std::int64_t> strides_bytes, std::span<const int> box,
-                  TensorMap* tensor_map) {
+                  TensorMap* tensor_map, L2Promotion l2_promotion) {
   TensorMapSpec spec;
   spec.type = tensor_map_type(type);
   spec.base = std::bit_cast<const void*>(std::uintptr_t{kTmaAlignmentBytes});
@@ -55,9 +56,14 @@ Status encode_map(const char* name, DataType type, std::span<const std::int64_t>
   spec.strides_bytes = strides_bytes;
   spec.box_elems = box;
   spec.swizzle = box[0] * size_of(type) == 64 ? Swizzle::B64 : Swizzle::B128;
+  spec.l2_promotion = l2_promotion;
   Status status = encode_tensor_map(spec, tensor_map);
   if (status.ok()) return status;
   return {status.code(), std::string(name) + ": " + status.message()};
+}
+
+L2Promotion input_promotion(std::int64_t line_stride_bytes) {
+  return line_stride_bytes % 256 == 0 ? L2Promotion::B256 : L2Promotion::B128;
 }
 
 Status encode_input(const char* name, const OperandArgs& operand, const KernelArgs& args, int lines,
@@ -68,7 +74,8 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
                                             : std::array{kAtomLines, kBlockK / sharers, 1};
   return encode_matrices(name, args.input_type,
                          {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
-                         operand.leading_dimension, operand.batch_stride, box, tensor_map);
+                         operand.leading_dimension, operand.batch_stride, box, tensor_map,
+                         input_promotion(operand.leading_dimension * size_of(args.input_type)));
 }
 
 Status encode_c(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {

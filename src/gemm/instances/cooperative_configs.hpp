@@ -83,7 +83,8 @@ inline constexpr std::array kSmallKernels = {
 };
 
 // Widths between the others, for shapes at which tiles of the others leave SMs without work. The stages are those that
-// were measured. The last two share more of their loads than the 128x192 above, for shapes that L2 limits.
+// were measured. The 128x192 share more of their loads than those above, for shapes that L2 limits. The last two have few
+// stages, for batches that memory limits: with less under way, memory delivers more (profiles/experiments.md, 43).
 inline constexpr std::array kAlphaOnlyKernels = {
     alpha_only_config(2, 128, 208, 4, 2, 1), alpha_only_config(2, 128, 144, 5, 1, 1),
     alpha_only_config(2, 128, 112, 6, 1, 1), alpha_only_config(2, 128, 96, 6, 1, 1),
@@ -91,6 +92,7 @@ inline constexpr std::array kAlphaOnlyKernels = {
     alpha_only_config(1, 64, 160, 7, 1, 1),  alpha_only_config(1, 64, 96, 10, 2, 1),
     alpha_only_config(1, 64, 80, 10, 2, 1),  alpha_only_config(2, 256, 144, 4, 1, 2),
     any_b_config(2, 128, 192, 4, 2, 2),      any_b_config(2, 128, 192, 4, 4, 2),
+    any_b_config(2, 128, 128, 4, 1, 1),      any_b_config(2, 128, 256, 2, 2, 1),
 };
 
 // Heights between the others, for an M that tiles of the others cover with waste, and large clusters, for tiles whose
