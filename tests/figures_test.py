@@ -394,12 +394,14 @@ class FiguresTest(unittest.TestCase):
         """They are the probe's, of the profiles that the page names, of the ladder's rows, or computed from these."""
         probe = plot_primer.read_probe(self.IMAGES)
         figures = self.records.of(profile.HOPPER, ("1", "12", "13", "18", "ceiling"))
-        for value in (*probe.values.values(), *probe.others.values()):
+        h200 = plot_primer.read_probe(self.IMAGES, "h200")
+        for value in (*probe.values.values(), *probe.others.values(), *h200.values.values(), *h200.others.values()):
             for unit in ("TFLOP/s", "%", "TB/s", "cycles", "ns"):
                 figures.add(unit, value)
         values = probe.values
         in_flight = values["memory_read_bandwidth"] * probe.others["memory_latency"] / 1e3
         figures.add("MB", in_flight)
+        figures.add("MB", h200.values["memory_read_bandwidth"] * h200.others["memory_latency"] / 1e3)
         figures.add("KB", in_flight / probe.sm_count * 1e3)
         figures.add("TFLOP/s", 2 * 128 * 256 / (2 * (128 + 256)) * values["l2_bandwidth"])
         figures.add("%", values["mma_sync_rate"] / values["wgmma_rate"] * 100)
@@ -434,6 +436,8 @@ class FiguresTest(unittest.TestCase):
                     self.assertTrue(figures.has(number, unit) or (number, unit) in cited)
         ratio = values["wgmma_rate"] / values["fp32_rate"]
         self.assertIn(f"{ratio:.1f} times as many", text)
+        ratio = h200.values["memory_read_bandwidth"] / values["memory_read_bandwidth"]
+        self.assertIn(f"{ratio:.2f} times as many bytes", text)
 
     def test_tables_of_the_primer(self):
         probe = plot_primer.read_probe(self.IMAGES)
@@ -451,6 +455,19 @@ class FiguresTest(unittest.TestCase):
                          [[f"{probe.others['shared_bandwidth']:.1f} TB/s", f"{probe.values['shared_bandwidth']:.1f}"],
                           [f"{probe.values['l2_sm_bandwidth'] / 1e3:.3f} TB/s", f"{probe.others['l2_sm_bandwidth']:.1f}"],
                           [f"{probe.values['l2_bandwidth']:.1f} TB/s", f"{probe.others['l2_bandwidth']:.1f}"]])
+
+    def test_cards_of_the_primer(self):
+        probes = [plot_primer.read_probe(self.IMAGES, gpu) for gpu in ("h100", "h200")]
+        quantities = [(name, 1, 1) for name in ("shared_latency", "l1_latency", "l2_near_latency", "l2_near_again_latency",
+                                                "l2_far_latency", "l2_far_again_latency", "memory_latency",
+                                                "shared_bandwidth")]
+        quantities += [("l2_sm_bandwidth", 1e-3, 3), ("l2_bandwidth", 1, 1)]
+        quantities += [(f"memory_{what}_bandwidth", 1, 2) for what in ("read", "write", "copy")]
+        quantities += [(name, 1, 1) for name in ("fp32_rate", "mma_sync_rate", "wgmma_rate")]
+        wanted = [[f"{probe.values[name] * factor:.{digits}f}" for probe in probes] for name, factor, digits in quantities]
+        wanted += [[f"{probe.values['wgmma_rate'] / probe.values[bandwidth]:.1f}" for probe in probes]
+                   for bandwidth in ("memory_read_bandwidth", "l2_bandwidth")]
+        self.assertEqual([cells[1:] for cells in self.rows_of(self.primer(), "quantity | H100 | H200")], wanted)
 
     def test_occupancy_of_the_primer(self):
         kernels = plot_primer.read_occupancy(self.IMAGES)
@@ -635,6 +652,7 @@ class FiguresTest(unittest.TestCase):
         known = {"": hopper, "The files": hopper, "How to read the profiles": hopper,
                  "The ampere ladder": self.of_ladder(profile.AMPERE),
                  "The library": library, "Off the tile grid": self.of_files("ragged.csv"),
+                 "Random shapes": self.of_files(),
                  "Fused operations": fused, "Gated": self.of_files("gated.csv"), "Batches": self.of_files("batches.csv")}
         text = prose((RECORDS / "README.md").read_text(encoding="utf-8"))
         sections = {section.partition("\n")[0] if i else "": section
@@ -645,6 +663,19 @@ class FiguresTest(unittest.TestCase):
                 # Versions of software are none of these.
                 section = re.sub(r"driver [\d.]+|CUTLASS [\d.]+x?|(?:ampere|simt)\.\d+", "", section)
                 self.assertEqual(unknown_figures(section, known[title], CITED | PRINTED, plain=True), [])
+
+    def test_tables_of_random_shapes(self):
+        for folder in (RECORDS, RECORDS.parent / "h100"):
+            _, rows = self.table("Random shapes", folder)
+            self.assertEqual({row[0].split("]")[0][1:] for row in rows},
+                             {path.name for path in folder.glob("random*.csv") if "tuning" not in path.name})
+            for name, *cells in rows:
+                runs = [row for row in read_rows(folder / name.split("]")[0][1:]) if row["version"] == "best"]
+                percents = [float(run["percent_of_cublas"]) for run in runs]
+                below = [sum(percent < limit for percent in percents) for limit in (97, 92)]
+                with self.subTest(name, folder=folder.name):
+                    self.assertEqual(cells, [runs[0]["commit"], str(len(runs)),
+                                             f"{statistics.geometric_mean(percents):.1f}", *map(str, below)])
 
     def table(self, title, folder=RECORDS):
         """The cells of the tables of that section of the folder's README.md: the first head, and all other rows."""

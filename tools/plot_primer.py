@@ -16,7 +16,7 @@ from ladder_results import NotMeasuredError, ResultsError
 from plot_shared_memory import add_box, new_canvas, write
 
 # From the folder of the images.
-PROBE = "../../profiles/h100/probe"
+PROBE = "../../profiles/{gpu}/probe.{extension}"
 PROFILES = "../../profiles/h200"
 
 # "NVIDIA H100 Tensor Core GPU Architecture": a full GH100 has 8 GPCs of 18 SMs.
@@ -46,8 +46,8 @@ class Probe:
     source: str
 
 
-def read_probe(folder):
-    path = (folder / f"{PROBE}.csv").resolve()
+def read_probe(folder, gpu="h100"):
+    path = (folder / PROBE.format(gpu=gpu, extension="csv")).resolve()
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     try:
@@ -237,7 +237,7 @@ class L2Lines:
 
 def read_l2_lines(folder):
     source = read_probe(folder).source
-    path = (folder / f"{PROBE}.json").resolve()
+    path = (folder / PROBE.format(gpu="h100", extension="json")).resolve()
     try:
         lines = json.loads(path.read_text(encoding="utf-8"))["l2_lines"]
         first, again = lines["first_reads"], lines["again"]
