@@ -445,8 +445,11 @@ std::string EmulatedRun::run_once(const KernelInfo& kernel, Operands& operands, 
   emulator::configure({.seed = seed, .sms = kSms[seed % std::size(kSms)], .traces = !trace_file_.is_none()});
   const Status launched = kernel.launch(operands.args(), nullptr);
   outcome->steps.push_back(static_cast<double>(emulator::steps()));
-  outcome->launch_failed = !launched.ok();
+  // A launch that lets the next begin may fail after its call.
+  const std::string report = emulator::last_report();
+  outcome->launch_failed = !launched.ok() || !report.empty();
   if (!launched.ok()) return launch_fault(launched);
+  if (!report.empty()) return report;
   const std::string fault = operands.fault();
   if (fault.empty()) return "";
   return fmt::format("{} (seed {}, {} data)", fault, seed, name_of(data));

@@ -50,7 +50,7 @@ void complete_if_done(Cta* cta, std::uint32_t address, Mbarrier* barrier) {
   barrier->pending = barrier->count;
   barrier->clock.complete();
   if (Trace* const trace = machine.trace()) {
-    trace->add({machine.now(), machine.now(), cta->index.x, "mbarriers",
+    trace->add({machine.now(), machine.now(), cta->launch->ordinal, cta->index.x, "mbarriers",
                 fmt::format("phase {} ends at {:#x}", barrier->phase - 1, address), ""});
   }
   machine.wake(&barrier->waiting);
@@ -96,11 +96,12 @@ bool wait(std::uint32_t address, FirstWait kind, std::uint64_t parity, bool acqu
   }
   learn(barrier.clock, acquires);
   if (Trace* const trace = machine.trace(); trace != nullptr && current->number % kWarpgroupSize == 0) {
-    trace->add(
-        {begin, machine.now(), current->cta->index.x, fmt::format("warpgroup {}", current->warpgroup->number),
-         current->role == nullptr ? fmt::format("waits for mbarrier {:#x}", place.address)
-                                  : fmt::format("{} waits for stage {}", current->role, current->stage),
-         describe_mbarrier(*current->cta, place.address)});
+    trace->add({begin, machine.now(), current->cta->launch->ordinal, current->cta->index.x,
+                fmt::format("warpgroup {}", current->warpgroup->number),
+                current->role == nullptr
+                    ? fmt::format("waits for mbarrier {:#x}", place.address)
+                    : fmt::format("{} waits for stage {}", current->role, current->stage),
+                describe_mbarrier(*current->cta, place.address)});
   }
   return true;
 }
@@ -137,8 +138,8 @@ NamedBarrier* named_barrier(std::uint32_t id, std::uint32_t threads) {
 
 const Index3& thread_index() { return current->index; }
 const Index3& block_index() { return current->cta->index; }
-const Index3& block_extent() { return machine.block_extent(); }
-const Index3& grid_extent() { return machine.grid(); }
+const Index3& block_extent() { return current->cta->launch->block; }
+const Index3& grid_extent() { return current->cta->launch->grid; }
 std::uint32_t cluster_rank() { return current->cta->rank; }
 std::uint32_t cluster_size() { return static_cast<std::uint32_t>(current->cta->cluster->ctas.size()); }
 std::uint32_t sm_count() { return static_cast<std::uint32_t>(machine.sms()); }
@@ -178,7 +179,7 @@ void trap(const char* what) {
 }
 
 unsigned char* dynamic_shared_memory() { return current->cta->shared; }
-std::uint32_t dynamic_shared_memory_size() { return machine.shared_bytes(); }
+std::uint32_t dynamic_shared_memory_size() { return current->cta->launch->shared_bytes; }
 
 void leave_undefined(std::uint32_t address, std::uint32_t bytes) {
   HG_ENTER();
@@ -193,7 +194,7 @@ void leave_undefined(std::uint32_t address, std::uint32_t bytes) {
 
 std::uint32_t shared_address(const void* pointer) {
   const auto offset = static_cast<const unsigned char*>(pointer) - current->cta->shared;
-  if (offset < 0 || offset > static_cast<std::ptrdiff_t>(machine.shared_bytes())) {
+  if (offset < 0 || offset > static_cast<std::ptrdiff_t>(current->cta->launch->shared_bytes)) {
     HG_ENTER();
     machine.fail("the shared address of a pointer that does not point into the CTA's dynamic shared memory");
   }
@@ -436,12 +437,15 @@ void fence_acq_rel(bool gpu) {
 
 void wait_for_launches() {
   HG_ENTER();
+  Launch& launch = *current->cta->launch;
+  while (launch.ahead != nullptr) machine.block(&launch.waiting, "the end of the launch ahead");
   global_order.wait_for_launches();
 }
 
 void let_dependents_begin() {
   HG_ENTER();
   global_order.let_dependents_begin();
+  machine.let_dependents_begin();
 }
 
 void fence_mbarrier_init() {

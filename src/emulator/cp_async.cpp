@@ -135,7 +135,7 @@ std::shared_ptr<AsyncCopy> begin(const SharedPlace& place, std::uint32_t bytes, 
 void check_source(const void* source, std::uint32_t bytes) {
   const auto* const byte = static_cast<const unsigned char*>(source);
   for (const auto& cta : current->cta->cluster->ctas) {
-    if (byte >= cta->shared && byte < cta->shared + machine.shared_bytes()) {
+    if (byte >= cta->shared && byte < cta->shared + cta->launch->shared_bytes) {
       machine.fail("a cp.async from shared memory: it copies from global memory");
     }
   }

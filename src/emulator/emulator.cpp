@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "emulator/launch.hpp"
 #include "emulator/machine.hpp"
@@ -21,7 +22,10 @@ EmulationOptions options;
 Trace trace;
 std::map<const void*, std::size_t> shared_bytes_allowed;
 std::string launch_error;
+bool failure_is_unseen =
+    false;  ///< launch_error is of a launch that ran on after its call, and no call has said so
 std::uint64_t launch_count = 0;
+unsigned launches_since_configure = 0;
 
 /// An SM's shared memory. A CTA may have all of it but the driver's 1 KiB, from sm_80 on.
 std::size_t shared_bytes_of_sm() {
@@ -78,37 +82,55 @@ std::string fault_of(const void* kernel, const cudaLaunchConfig_t& config) {
   return "";
 }
 
+void finish_launches() {
+  if (machine.finish()) return;
+  launch_error = machine.report();
+  failure_is_unseen = true;
+}
+
 }  // namespace
 
 void configure(const EmulationOptions& new_options) {
+  finish_launches();
   options = new_options;
   trace = {};
+  launches_since_configure = 0;
+  if (!failure_is_unseen) launch_error.clear();
 }
 
 const EmulationOptions& configured() { return options; }
 
-std::uint64_t steps() { return machine.now(); }
+std::uint64_t steps() {
+  finish_launches();
+  return machine.steps_of_last_launch();
+}
 
 std::uint64_t launches() { return launch_count; }
 
-const char* last_report() { return launch_error.c_str(); }
+const char* last_report() {
+  end_launches();
+  return launch_error.c_str();
+}
 
 void* allocate(std::size_t bytes) {
-  end_launches();
+  finish_launches();
   return device_heap.allocate(bytes);
 }
 
 bool free(void* memory) {
-  end_launches();
+  finish_launches();
   return device_heap.free(memory);
 }
 
 void free_all() {
-  end_launches();
+  finish_launches();
   device_heap.free_all();
 }
 
-void end_launches() { global_order.forget_launches(); }
+cudaError_t end_launches() {
+  finish_launches();
+  return std::exchange(failure_is_unseen, false) ? cudaErrorLaunchFailure : cudaSuccess;
+}
 
 cudaError_t device_attribute(int* value, cudaDeviceAttr attribute) {
   switch (attribute) {
@@ -141,24 +163,29 @@ cudaError_t max_active_clusters(int* clusters, const void* kernel, const cudaLau
   return cudaSuccess;
 }
 
-cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config,
-                   const std::function<void()>& thread) {
+cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, std::function<void()> thread) {
+  const bool may_overlap = overlaps(config);
+  if (!may_overlap) finish_launches();
+  if (std::exchange(failure_is_unseen, false)) return cudaErrorLaunchFailure;
   launch_error = fault_of(kernel, config);
   if (!launch_error.empty()) return cudaErrorInvalidConfiguration;
   ++launch_count;
-  trace.begin_launch();
   machine.configure({options.seed, options.sms, options.max_steps, options.traces ? &trace : nullptr});
-  const Index3 grid = {config.gridDim.x, 1, 1};
-  const Index3 block = {config.blockDim.x, 1, 1};
-  if (machine.run(grid, block, static_cast<int>(cluster_size_of(config)), config.dynamicSmemBytes,
-                  overlaps(config), thread)) {
-    return cudaSuccess;
-  }
+  auto launch = std::make_unique<Launch>();
+  launch->ordinal = ++launches_since_configure;
+  launch->grid = {config.gridDim.x, 1, 1};
+  launch->block = {config.blockDim.x, 1, 1};
+  launch->cluster_size = static_cast<int>(cluster_size_of(config));
+  launch->shared_bytes = static_cast<std::uint32_t>(config.dynamicSmemBytes);
+  launch->overlaps = may_overlap;
+  launch->body = std::move(thread);
+  if (machine.run(std::move(launch))) return cudaSuccess;
   launch_error = machine.report();
   return cudaErrorLaunchFailure;
 }
 
 std::string trace_json() {
+  finish_launches();
   // Trace Event Format: a process for each CTA, a thread for each of its lanes. Complete events of a lane must nest;
   // those that overlap are pairs of asynchronous events.
   nlohmann::json events = nlohmann::json::array();

@@ -7,8 +7,12 @@
 #include "emulator/api.hpp"
 
 /// An NVIDIA Hopper GPU in software: it runs the project's kernels, compiled from the same sources, on any
-/// CPU, and says what they do wrong. README.md in this folder says what it models. One launch at a time, on
-/// one thread of the host.
+/// CPU, and says what they do wrong. README.md in this folder says what it models. It has one stream, and one thread
+/// of the host uses it.
+///
+/// A launch may still run when its call returns, if it lets the next launch begin (griddepcontrol.launch_dependents).
+/// All functions below but launches() run such launches to their ends. Call last_report() or a function of the runtime
+/// that waits before you use what a kernel has written.
 namespace hopper_gemm {
 namespace emulator HG_EMULATOR_API {
 
@@ -33,16 +37,17 @@ struct EmulationOptions {
   bool strict_tensor_maps = false;
 };
 
-/// Sets the options of the launches to come.
+/// Sets the options of the launches to come, which are numbered from 1 again in reports and on the timeline.
 void configure(const EmulationOptions& options);
 
-/// The number of steps that the last launch took.
+/// The number of steps that the last launch took, from its call to its end.
 std::uint64_t steps();
 
 /// The number of launches so far.
 std::uint64_t launches();
 
-/// What was wrong in the last launch, with the thread, the line and the step. Empty if nothing was wrong.
+/// What was wrong in the last launch since configure(), or in one that ran beside it, with the thread, the line and the
+/// step. Empty if nothing was wrong.
 const char* last_report();
 
 /// Device memory, 4096-byte aligned. It lies between pages that fault, so the emulator reports kernels that leave it.

@@ -28,6 +28,16 @@ bool commute(GlobalUse a, GlobalUse b) {
   return (is_relaxed(a) && is_relaxed(b)) || (a == GlobalUse::TmaReduction && b == GlobalUse::TmaReduction);
 }
 
+std::uint32_t launch_of(const Thread& thread) { return thread.cta->launch->number; }
+
+/// Which launch the first number is, as one says in the second: "" for the same.
+std::string relation(std::uint32_t launch, std::uint32_t other) {
+  if (launch + 1 == other) return " of the launch before";
+  if (launch < other) return fmt::format(" {} launches ago", other - launch);
+  if (launch == other + 1) return " of the launch behind";
+  return launch == other ? "" : fmt::format(" {} launches behind", launch - other);
+}
+
 const char* name_of(GlobalUse use) {
   switch (use) {
     case GlobalUse::Load: return "a thread reads";
@@ -45,55 +55,57 @@ const char* name_of(GlobalUse use) {
 
 GlobalOrder global_order;
 
-void GlobalOrder::begin_launch(bool overlaps) {
+// Everything is known from here on, so nothing of it needs to be kept.
+void GlobalOrder::begin_chain() {
   contested_stores_.clear();  // a report may have stopped the last launch ahead of the comparison
-  overlaps = overlaps && !chain_ended_;
-  if (!overlaps) {
-    // Everything is known from here on, so nothing of it needs to be kept.
-    ++chain_;
-    clusters_.clear();
-    stores_.assign(1, {});
-    flags_.clear();
-  }
-  chain_ended_ = false;
-  known_at_begin_ = overlaps ? known_to_dependents_ : launch_;
-  ++launch_;
-  must_wait_ = overlaps && lets_dependents_begin_;
-  known_to_dependents_ = 0;
-  lets_dependents_begin_ = false;
-  waits_ = false;
+  ++chain_;
+  first_launch_ += static_cast<std::uint32_t>(launches_.size());
+  launches_.clear();
+  clusters_.clear();
+  stores_.assign(1, {});
+  flags_.clear();
+}
+
+std::uint32_t GlobalOrder::add_launch(unsigned ctas) {
+  launches_.push_back({.ctas = ctas, .waits = false, .known_by_ctas = {}});
+  return first_launch_ + static_cast<std::uint32_t>(launches_.size()) - 1;
 }
 
 // PTX ISA "griddepcontrol": if the launch ahead lets dependents begin, they must wait for it. A launch behind that waits
 // for this one only would take both for complete.
-const char* GlobalOrder::end_launch() {
-  if (!lets_dependents_begin_) known_to_dependents_ = launch_;
-  if (!must_wait_ || waits_) return "";
+const char* GlobalOrder::fault_at_end(std::uint32_t launch) const {
+  if (!overlaps_the_one_ahead(launch) || record_of(launch).waits) return "";
   return "no thread of the launch executes griddepcontrol.wait, though the launch ahead let it begin early";
 }
 
-std::uint32_t GlobalOrder::begin_cluster(unsigned first_cta, std::size_t threads_of_cta, std::size_t ctas) {
-  clusters_.push_back(
-      {launch_, first_cta, threads_of_cta, std::vector<std::uint64_t>(threads_of_cta * ctas)});
+std::uint32_t GlobalOrder::begin_cluster(std::uint32_t launch, unsigned first_cta, std::size_t threads_of_cta,
+                                         std::size_t ctas) {
+  clusters_.push_back({launch, first_cta, threads_of_cta, std::vector<std::uint64_t>(threads_of_cta * ctas)});
   return static_cast<std::uint32_t>(clusters_.size() - 1);
 }
 
+// A launch begins when every CTA of the launch ahead has let it or has ended, so it knows what each of them knew then.
+std::uint32_t GlobalOrder::known_at_begin(std::uint32_t launch) const {
+  if (!overlaps_the_one_ahead(launch)) return launch - 1;
+  std::uint32_t most = 0;
+  for (const std::uint32_t known : record_of(launch - 1).known_by_ctas) {
+    if (known != kNone) most = std::max(most, known);
+  }
+  return most;
+}
+
 void GlobalOrder::wait_for_launches() {
-  waits_ = true;
-  current->clock.know_launches(launch_ - 1);
+  const std::uint32_t launch = launch_of(*current);
+  record_of(launch).waits = true;
+  current->clock.know_launches(launch - 1);
 }
 
-// The launch behind begins when every CTA has said so or has ended. A CTA speaks by its first thread to come here, which
-// may be any of those that come.
+// A CTA speaks by its first thread to come here, which may be any of those that come.
 void GlobalOrder::let_dependents_begin() {
-  lets_dependents_begin_ = true;
-  std::uint32_t& known = current->cta->known_when_dependents_may_begin;
+  LaunchRecord& record = record_of(launch_of(*current));
+  record.known_by_ctas.resize(record.ctas, kNone);
+  std::uint32_t& known = record.known_by_ctas[current->cta->index.x];
   known = std::min(known, current->clock.launches());
-}
-
-void GlobalOrder::end_cta(const Cta& cta) {
-  if (cta.known_when_dependents_may_begin == UINT32_MAX) return;
-  known_to_dependents_ = std::max(known_to_dependents_, cta.known_when_dependents_may_begin);
 }
 
 GlobalOrder::Page& GlobalOrder::page_of(std::uintptr_t address) {
@@ -158,9 +170,7 @@ std::string GlobalOrder::describe(const Access& access) const {
     by = fmt::format("thread {} of CTA {}", component % cluster.threads_of_cta,
                      cluster.first_cta + component / cluster.threads_of_cta);
   }
-  const std::uint32_t launches_ago = launch_ - cluster.launch;
-  if (launches_ago > 0)
-    by += launches_ago == 1 ? " of the launch before" : fmt::format(" {} launches ago", launches_ago);
+  by += relation(cluster.launch, launch_of(machine.actor()));
   return fmt::format("{}\n  by {}\n  at {}", name_of(access.use), by, where(access.pc));
 }
 

@@ -37,18 +37,20 @@ enum class GlobalUse : std::uint8_t { Load, Store, AtomicLoad, Atomic, TmaLoad, 
 /// after it acquire that.
 class GlobalOrder {
  public:
-  /// A launch begins after the one before it has ended. overlaps: its threads do not know that until they wait.
-  void begin_launch(bool overlaps);
+  /// What launches did until now is known to those that come, because they begin after its end.
+  void begin_chain();
+  /// The number of a new launch of the chain. Its threads do not know what the launch ahead did until they wait.
+  std::uint32_t add_launch(unsigned ctas);
+  /// Whether one of its threads has executed griddepcontrol.launch_dependents.
+  bool lets_dependents_begin(std::uint32_t launch) const { return !record_of(launch).known_by_ctas.empty(); }
   /// All of its CTAs have ended. What is wrong with that, or "".
-  const char* end_launch();
-  /// What launches did until now is known to those that come, because the host has waited for it.
-  void forget_launches() { chain_ended_ = true; }
+  const char* fault_at_end(std::uint32_t launch) const;
 
   /// A new cluster's number.
-  std::uint32_t begin_cluster(unsigned first_cta, std::size_t threads_of_cta, std::size_t ctas);
-  /// What launches the clocks of its threads know when it begins.
-  std::uint32_t known_at_begin() const { return known_at_begin_; }
-  void end_cta(const Cta& cta);
+  std::uint32_t begin_cluster(std::uint32_t launch, unsigned first_cta, std::size_t threads_of_cta,
+                              std::size_t ctas);
+  /// What launches the clocks of this launch's threads know when they begin.
+  std::uint32_t known_at_begin(std::uint32_t launch) const;
 
   /// Fails if the current thread's last ordinary store contests an earlier one and has written other values. Comes
   /// before all else that the thread does, because the emulator hears of a store before its values are there.
@@ -107,6 +109,14 @@ class GlobalOrder {
     std::uint32_t written_in = 0;  ///< the last chain of launches in which a kernel wrote to it
     std::array<Granule, kPageBytes / kGranuleBytes> granules;
   };
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct LaunchRecord {
+    unsigned ctas;
+    bool waits = false;  ///< one of its threads has executed griddepcontrol.wait
+    /// For each CTA, the launches that a thread knew when it executed griddepcontrol.launch_dependents: the fewest of all
+    /// its threads, or kNone. Empty if no thread has.
+    std::vector<std::uint32_t> known_by_ctas;
+  };
   struct ClusterRecord {
     std::uint32_t launch;
     unsigned first_cta;
@@ -140,14 +150,16 @@ class GlobalOrder {
   std::string describe(const Access& access) const;
   std::string other_values(GlobalUse use, const void* address, const Access& earlier) const;
 
-  std::uint32_t launch_ = 0;
-  std::uint32_t known_at_begin_ = 0;
-  std::uint32_t known_to_dependents_ = 0;  ///< what those know that begin before this launch has ended
-  bool lets_dependents_begin_ = false;
-  bool must_wait_ = false;
-  bool waits_ = false;
-  bool chain_ended_ = true;
+  LaunchRecord& record_of(std::uint32_t launch) { return launches_[launch - first_launch_]; }
+  const LaunchRecord& record_of(std::uint32_t launch) const { return launches_[launch - first_launch_]; }
+  /// Whether the launch ahead is of the same chain, and lets dependents begin.
+  bool overlaps_the_one_ahead(std::uint32_t launch) const {
+    return launch > first_launch_ && lets_dependents_begin(launch - 1);
+  }
+
   std::uint32_t chain_ = 0;
+  std::uint32_t first_launch_ = 1;      ///< of the chain
+  std::vector<LaunchRecord> launches_;  ///< of the chain
   std::vector<ClusterRecord> clusters_;
   std::vector<StoreRecord> stores_;
   std::unordered_map<std::uintptr_t, VectorClock> flags_;  ///< what those learn that acquire them

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 namespace hopper_gemm::emulator {
 
@@ -97,45 +98,64 @@ AsyncWork::AsyncWork() : issuer_(current), pc_(current->pc) {}
 
 void run_thread_body(transfer_t from) {
   machine.scheduler_ = from.fctx;
-  (*machine.body_)();
+  current->cta->launch->body();
   machine.thread_exits();
 }
 
-bool Machine::run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes,
-                  bool overlaps, const std::function<void()>& body) {
+void Machine::begin_chain() {
   random_ = Random(config_.seed);
   now_ = 0;
   copies_ = 0;
-  grid_ = grid;
-  block_ = block;
-  shared_bytes_ = static_cast<std::uint32_t>(shared_bytes);
-  body_ = &body;
   failed_ = false;
-  report_.clear();
-  const FaultReports fault_reports;
-  global_order.begin_launch(overlaps);
-  cluster_size_ = cluster_size;
-  room_ = std::max(1, config_.sms / cluster_size);
   progress_ = 0;
   pollers_ = 0;
-  const auto size = static_cast<unsigned>(cluster_size);
-  waiting_clusters_.resize((grid.x + size - 1) / size);
-  for (unsigned i = 0; i < waiting_clusters_.size(); ++i) waiting_clusters_[i] = i * size;
-  shuffle(&waiting_clusters_, &random_);
+  chain_ended_ = false;
+  global_order.begin_chain();
+  if (config_.trace != nullptr) config_.trace->begin_chain();
+}
+
+bool Machine::run(std::unique_ptr<Launch> launch) {
+  if (chain_ended_ || !launch->overlaps) begin_chain();
+  last_call_at_ = now_;
+  last_ordinal_ = launch->ordinal;
+  launch->number = global_order.add_launch(launch->grid.x);
+  launch->ahead = launches_.empty() ? nullptr : launches_.back().get();
+  launch->holding_ctas = launch->grid.x;
+  const auto size = static_cast<unsigned>(launch->cluster_size);
+  launch->waiting_clusters.resize((launch->grid.x + size - 1) / size);
+  for (unsigned i = 0; i < launch->waiting_clusters.size(); ++i) launch->waiting_clusters[i] = i * size;
+  shuffle(&launch->waiting_clusters, &random_);
+  launches_.push_back(std::move(launch));
+  mood_.steps = 0;  // so that the launch may begin now
+  return go_on(false);
+}
+
+bool Machine::finish() {
+  chain_ended_ = true;
+  return launches_.empty() || go_on(true);
+}
+
+bool Machine::go_on(bool to_the_end) {
+  const FaultReports fault_reports;
   try {
-    schedule();
+    schedule(to_the_end);
   } catch (const WorkFailure&) {  // NOLINT(bugprone-empty-catch): fail() has written the report
+  } catch (...) {                 // std::bad_alloc
+    abandon_launches();
+    throw;
   }
+  current = nullptr;
+  if (failed_) abandon_launches();
+  return !failed_;
+}
+
+void Machine::abandon_launches() {
   for (const auto& cluster : clusters_) give_back_memory(cluster.get());
   clusters_.clear();
+  launches_.clear();
   active_ = nullptr;
-  current = nullptr;
-  const std::string wrong = global_order.end_launch();
-  if (!failed_ && !wrong.empty()) {
-    report_ = fmt::format("{}\n  at step {} of seed {}", wrong, now_, config_.seed);
-    failed_ = true;
-  }
-  return !failed_;
+  running_ctas_ = 0;
+  chain_ended_ = true;
 }
 
 unsigned char* Machine::take(std::vector<unsigned char*>* free_blocks, std::size_t bytes) {
@@ -177,28 +197,33 @@ void Machine::give_back_memory(Cluster* cluster) {
 }
 
 void Machine::begin_cluster() {
-  const auto threads = static_cast<std::size_t>(block_.x);
+  Launch* const launch = launches_.back().get();
+  const auto threads = static_cast<std::size_t>(launch->block.x);
   const auto warps = (threads + kWarpSize - 1) / kWarpSize;
   const auto warpgroups = (threads + kWarpgroupSize - 1) / kWarpgroupSize;
   if (warpgroups > kMaxWarpgroups) throw std::bad_alloc();
   clusters_.push_back(std::make_unique<Cluster>());
   Cluster* const cluster = clusters_.back().get();
-  const unsigned first_cta = waiting_clusters_.back();
-  waiting_clusters_.pop_back();
-  const std::size_t all_threads = threads * static_cast<std::size_t>(cluster_size_);
-  const std::size_t all_warpgroups = warpgroups * static_cast<std::size_t>(cluster_size_);
-  cluster->components = static_cast<std::uint32_t>(all_threads + all_warpgroups);
-  cluster->number = global_order.begin_cluster(first_cta, threads, static_cast<std::size_t>(cluster_size_));
+  const unsigned first_cta = launch->waiting_clusters.back();
+  launch->waiting_clusters.pop_back();
+  ++launch->running_clusters;
+  running_ctas_ += launch->cluster_size;
+  const auto size = static_cast<std::size_t>(launch->cluster_size);
+  const std::size_t all_threads = threads * size;
+  cluster->components = static_cast<std::uint32_t>(all_threads + warpgroups * size);
+  cluster->number = global_order.begin_cluster(launch->number, first_cta, threads, size);
+  const std::uint32_t known_launches = global_order.known_at_begin(launch->number);
   const int registers = std::min(255, kRegisterFile / static_cast<int>(threads) / 8 * 8);
-  for (int rank = 0; rank < cluster_size_; ++rank) {
+  for (int rank = 0; rank < launch->cluster_size; ++rank) {
     cluster->ctas.push_back(take_cta());
     Cta* const cta = cluster->ctas.back().get();
+    cta->launch = launch;
     cta->cluster = cluster;
     cta->rank = static_cast<std::uint32_t>(rank);
     cta->index = {first_cta + cta->rank, 0, 0};
     cta->shared = take(&free_shared_blocks_, kSharedBlockBytes);
-    std::memset(cta->shared, kUndefinedByte, shared_bytes_);
-    cta->granules.assign((shared_bytes_ + kGranuleBytes - 1) / kGranuleBytes, {});
+    std::memset(cta->shared, kUndefinedByte, launch->shared_bytes);
+    cta->granules.assign((launch->shared_bytes + kGranuleBytes - 1) / kGranuleBytes, {});
     cta->threads.resize(threads);
     cta->warps.resize(warps);
     cta->warpgroups.resize(warpgroups);
@@ -217,7 +242,7 @@ void Machine::begin_cluster() {
       thread.index = {static_cast<unsigned>(i), 0, 0};
       thread.component = static_cast<std::size_t>(rank) * threads + i;
       thread.clock.tick(thread.component);
-      thread.clock.know_launches(global_order.known_at_begin());
+      thread.clock.know_launches(known_launches);
       thread.warp = &cta->warps[i / kWarpSize];
       thread.warpgroup = &cta->warpgroups[i / kWarpgroupSize];
       thread.stack = take(&free_stacks_, kStackBytes);
@@ -225,15 +250,37 @@ void Machine::begin_cluster() {
       cluster->runnable.push_back(&thread);
     }
   }
+  // It may outrun what is left of the launch ahead, which may be less than a turn.
+  if (launch->ahead != nullptr) mood_.steps = 0;
   note_progress();
 }
 
 // Copies of a cluster may be under way after its threads have ended.
 void Machine::end_if_over(Cluster* cluster) {
   if (!cluster->work.empty() || cluster->live_threads() > 0) return;
+  Launch* const launch = cluster->ctas.front()->launch;
   give_back_memory(cluster);
   active_ = nullptr;
+  running_ctas_ -= launch->cluster_size;
+  --launch->running_clusters;
   std::erase_if(clusters_, [cluster](const auto& other) { return other.get() == cluster; });
+  end_if_over(launch);
+}
+
+void Machine::end_if_over(Launch* launch) {
+  if (!launch->has_ended()) return;
+  if (const std::string wrong = global_order.fault_at_end(launch->number); !wrong.empty()) {
+    report_ = fmt::format("{}\n  in launch {}\n  at step {} of seed {}", wrong, launch->ordinal, now_,
+                          config_.seed);
+    failed_ = true;
+    return;
+  }
+  while (!launches_.empty() && launches_.front()->has_ended()) {
+    launches_.pop_front();
+    if (launches_.empty()) return;
+    launches_.front()->ahead = nullptr;
+    wake(&launches_.front()->waiting);
+  }
 }
 
 // Asynchronous work hurries or lags, threads are often interrupted, or one thread, warp, warpgroup or CTA falls far
@@ -279,12 +326,13 @@ bool Machine::choose_active_cluster() {
   return true;
 }
 
-void Machine::schedule() {
+void Machine::schedule(bool to_the_end) {
   std::string deadlock;
   forget_time_outs();
-  active_ = nullptr;
-  mood_.steps = 0;
-  while (!failed_) {
+  const auto lets_the_next_begin = [](const Launch& last) {
+    return last.holding_ctas == 0 && global_order.lets_dependents_begin(last.number);
+  };
+  while (!failed_ && !launches_.empty() && (to_the_end || !lets_the_next_begin(*launches_.back()))) {
     const bool is_turn_over =
         active_ == nullptr || mood_.steps == 0 || (active_->runnable.empty() && active_->work.empty());
     if (is_turn_over) {
@@ -294,7 +342,6 @@ void Machine::schedule() {
         continue;
       }
       if (!goes_on) {
-        if (clusters_.empty()) return;
         // The report describes the threads before the first time-out, because time-outs scatter them.
         if (time_outs_ == 0) deadlock = deadlock_report();
         if (let_waits_time_out()) continue;
@@ -438,7 +485,7 @@ void Machine::enter(const void* pc) {
   constexpr std::uint64_t kLongestTurn = 20000;
   current->pc = pc;
   ++now_;
-  if (now_ > config_.max_steps) {
+  if (now_ - last_call_at_ > config_.max_steps) {
     fail(fmt::format("the launch takes more than the {} steps that EmulationOptions::max_steps allows",
                      config_.max_steps));
   }
@@ -482,12 +529,24 @@ void Machine::thread_exits() {
       cluster->cluster_arrived >= cluster->live_threads()) {
     complete_cluster_barrier(cluster);
   }
-  if (cta->live == 0) check_exit(cta);
+  if (cta->live == 0) {
+    release_dependents(cta);
+    check_exit(cta);
+  }
   for (;;) give_way();
 }
 
+void Machine::release_dependents(Cta* cta) {
+  if (!std::exchange(cta->lets_dependents_begin, true)) --cta->launch->holding_ctas;
+}
+
+void Machine::let_dependents_begin() {
+  release_dependents(current->cta);
+  note_progress();
+  give_way();  // the launch behind may go on first
+}
+
 void Machine::check_exit(Cta* cta) {
-  global_order.end_cta(*cta);
   if (cta->copies_in_flight > 0) {
     fail(fmt::format("CTA {} ends while {} TMA copies or st.asyncs may still write into its shared memory",
                      cta->index.x, cta->copies_in_flight));
@@ -553,20 +612,29 @@ std::string Machine::describe_waits(const Cta& cta) {
     }
     i = end;
   }
-  if (cta.live == 0) report += fmt::format("\n  CTA {} has ended", cta.index.x);
+  if (cta.live == 0) report += fmt::format("\n  CTA {}{} has ended", cta.index.x, of_launch(*cta.launch));
   return report;
 }
 
 std::string Machine::deadlock_report() {
   std::string report = fmt::format("deadlock: no thread can go on (step {} of seed {})", now_, config_.seed);
-  std::map<unsigned, const Cluster*> ordered;
-  for (const auto& cluster : clusters_) ordered[cluster->ctas.front()->index.x] = cluster.get();
-  for (const auto& [first_cta, cluster] : ordered) {
+  std::map<std::pair<std::uint32_t, unsigned>, const Cluster*> ordered;
+  for (const auto& cluster : clusters_) {
+    const Cta& first = *cluster->ctas.front();
+    ordered[{first.launch->number, first.index.x}] = cluster.get();
+  }
+  for (const auto& [position, cluster] : ordered) {
     for (const auto& cta : cluster->ctas) report += describe_waits(*cta);
   }
-  if (!waiting_clusters_.empty()) {
-    report += fmt::format("\n  {} clusters have not begun, because the GPU has room for {} at a time",
-                          waiting_clusters_.size(), room_);
+  const Launch& last = *launches_.back();
+  if (!last.waiting_clusters.empty()) {
+    report += fmt::format("\n  {} clusters{} have not begun, because the GPU has room for {} at a time",
+                          last.waiting_clusters.size(), of_launch(last),
+                          std::max(1, config_.sms / last.cluster_size));
+    const int of_others = running_ctas_ - static_cast<int>(last.running_clusters) * last.cluster_size;
+    if (of_others > 0) {
+      report += fmt::format(", and {} CTAs of launches ahead have not ended", of_others);
+    }
   }
   return report;
 }
@@ -581,9 +649,9 @@ SharedPlace place_of(std::uint32_t address, std::uint32_t bytes, const char* wha
   }
   if (rank_plus_one > 0) cta = cluster.ctas[rank_plus_one - 1].get();
   const std::uint32_t offset = address & ((1U << kRankShift) - 1);
-  if (offset < kSharedWindow || offset - kSharedWindow + bytes > machine.shared_bytes()) {
+  if (offset < kSharedWindow || offset - kSharedWindow + bytes > cta->launch->shared_bytes) {
     machine.fail(fmt::format("{} at shared address {:#x}, outside of the {} bytes of dynamic shared memory",
-                             what, offset, machine.shared_bytes()));
+                             what, offset, cta->launch->shared_bytes));
   }
   return {cta, offset};
 }

@@ -25,6 +25,7 @@ namespace hopper_gemm::emulator {
 
 struct Cluster;
 struct Cta;
+struct Launch;
 struct Thread;
 struct Warpgroup;
 
@@ -267,6 +268,7 @@ struct Warpgroup {
 };
 
 struct Cta {
+  Launch* launch = nullptr;
   Cluster* cluster = nullptr;
   std::uint32_t rank = 0;
   Index3 index{};
@@ -280,8 +282,8 @@ struct Cta {
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   int live = 0;
-  /// The launches that a thread knew when it executed griddepcontrol.launch_dependents, the fewest of all.
-  std::uint32_t known_when_dependents_may_begin = UINT32_MAX;
+  /// A thread has executed griddepcontrol.launch_dependents, or all have ended.
+  bool lets_dependents_begin = false;
   int free_registers = 0;
   int copies_in_flight = 0;  ///< copies of TMA and st.async into its shared memory
   int async_arrivals = 0;    ///< arrivals of cp.async.mbarrier.arrive that are still to come at its mbarriers
@@ -297,6 +299,8 @@ struct Cta {
 };
 
 class AsyncWork;
+
+extern Thread* current;  ///< null while the host or the scheduler runs
 
 struct Cluster {
   std::uint32_t number = 0;  ///< by which GlobalOrder knows it
@@ -332,7 +336,29 @@ class AsyncWork {
   const void* pc_;
 };
 
-/// The emulated GPU while a launch runs. One at a time.
+/// A launch, from the host's call until it is complete: its CTAs and the launches ahead of it have ended.
+struct Launch {
+  // The host's call says these.
+  unsigned ordinal = 1;  ///< from 1, since configure(): its name in reports and on the timeline
+  Index3 grid{};
+  Index3 block{};
+  int cluster_size = 1;
+  std::uint32_t shared_bytes = 0;  ///< dynamic shared memory of a CTA
+  bool overlaps = false;           ///< it may begin before the launch ahead has ended
+  std::function<void()> body;      ///< each thread calls it
+
+  std::uint32_t number = 0;                ///< by which GlobalOrder knows it
+  Launch* ahead = nullptr;                 ///< null when the launch ahead is complete
+  std::vector<unsigned> waiting_clusters;  ///< first CTAs of those that have not begun; the last is next
+  std::size_t running_clusters = 0;
+  unsigned holding_ctas = 0;  ///< that have neither executed griddepcontrol.launch_dependents nor ended
+  WaitList waiting;           ///< its threads that execute griddepcontrol.wait
+
+  bool has_ended() const { return waiting_clusters.empty() && running_clusters == 0; }
+};
+
+/// The emulated GPU. Its launches are those of one stream. A launch that is called with programmatic stream
+/// serialization runs beside the launch ahead, from when each CTA of that one has let it begin or has ended.
 class Machine {
  public:
   struct Config {
@@ -345,11 +371,17 @@ class Machine {
   void configure(const Config& config) { config_ = config; }
   int sms() const { return config_.sms; }
 
-  /// If false, report() says why.
-  bool run(const Index3& grid, const Index3& block, int cluster_size, std::size_t shared_bytes, bool overlaps,
-           const std::function<void()>& body);
+  /// Runs the launch, and what is left of those ahead of it, until it is complete or lets the next launch begin. A
+  /// launch that may not overlap must be called after finish(). If false, report() says why, and no launch is left.
+  bool run(std::unique_ptr<Launch> launch);
+  /// Runs all launches to their ends. The next launch does not overlap them, because the host has waited. If false,
+  /// report() says why, and no launch is left.
+  bool finish();
   const std::string& report() const { return report_; }
-  void clear_report() { report_.clear(); }
+  /// Steps since the last launch was called.
+  std::uint64_t steps_of_last_launch() const { return now_ - last_call_at_; }
+  /// Whether the host has called more than one launch since configure(), so that reports say which one they mean.
+  bool has_several_launches() const { return last_ordinal_ > 1; }
 
   // For the functions of device_api.hpp.
   void block(WaitList* list, const char* waits_for);
@@ -370,10 +402,11 @@ class Machine {
   std::uint64_t now() const { return now_; }
   std::uint64_t tick() { return ++now_; }
   std::uint32_t next_copy() { return ++copies_; }
-  const Index3& grid() const { return grid_; }
-  const Index3& block_extent() const { return block_; }
-  std::uint32_t shared_bytes() const { return shared_bytes_; }
   Trace* trace() const { return config_.trace; }
+  /// The thread that does what is done now, or that has issued the asynchronous work that goes on.
+  const Thread& actor() const { return current != nullptr ? *current : stepping_->issuer(); }
+  /// The current thread executes griddepcontrol.launch_dependents.
+  void let_dependents_begin();
   void thread_exits();
   /// A record without accesses.
   GenericUses* take_uses();
@@ -392,12 +425,24 @@ class Machine {
     }
   };
 
+  /// No launch runs, and the next one does not overlap those before.
+  void begin_chain();
+  /// Schedules until the last launch lets the next begin, or to the end of all launches.
+  bool go_on(bool to_the_end);
+  /// After a failure, which ends all launches.
+  void abandon_launches();
+  void schedule(bool to_the_end);
   void begin_cluster();
   void end_if_over(Cluster* cluster);
+  void end_if_over(Launch* launch);
+  /// A CTA ends, or lets dependents begin.
+  void release_dependents(Cta* cta);
+  /// Whether a cluster has not begun, and there is room for it. It is one of the last launch, because that was called
+  /// when all CTAs of the launch ahead had begun.
   bool can_begin_cluster() const {
-    return !waiting_clusters_.empty() && clusters_.size() < static_cast<std::size_t>(room_);
+    if (launches_.empty() || launches_.back()->waiting_clusters.empty()) return false;
+    return clusters_.empty() || running_ctas_ + launches_.back()->cluster_size <= config_.sms;
   }
-  void schedule();
   /// Chooses the cluster that goes on, which has something to do. False if there is none.
   bool choose_active_cluster();
   void step(Cluster* cluster);
@@ -424,14 +469,12 @@ class Machine {
   std::uint64_t turn_began_at_ = 0;  ///< of the thread that runs
   std::uint32_t copies_ = 0;
   int time_outs_ = 0;  ///< of waits, since asynchronous work last went on or a phase ended
-  Index3 grid_{};
-  Index3 block_{};
-  std::uint32_t shared_bytes_ = 0;
-  const std::function<void()>* body_ = nullptr;
-  int cluster_size_ = 1;
-  int room_ = 1;                            ///< clusters that the GPU can run at a time
-  std::vector<unsigned> waiting_clusters_;  ///< first CTAs of those that have not begun; the last is next
+  std::deque<std::unique_ptr<Launch>> launches_;  ///< that are not complete, in the order of the stream
+  bool chain_ended_ = true;                       ///< the next launch does not overlap any
+  std::uint64_t last_call_at_ = 0;                ///< the step at which the host called the last launch
+  unsigned last_ordinal_ = 0;
   std::vector<std::unique_ptr<Cluster>> clusters_;  ///< that run
+  int running_ctas_ = 0;                            ///< of them, each on an SM of its own
   std::uint64_t progress_ = 0;
   std::uint32_t pollers_ = 0;        ///< threads that have polled for long
   std::uint64_t pollers_since_ = 0;  ///< progress_ when counting them began
@@ -458,8 +501,6 @@ inline GenericUses& Granule::generic_uses() {
 
 /// Every function of device_api.hpp does this first. It notes that the thread is at the caller of the function.
 #define HG_ENTER() ::hopper_gemm::emulator::machine.enter(__builtin_return_address(0))
-
-extern Thread* current;  ///< null while the host or the scheduler runs
 
 /// Where `address` lies: a CTA of the current thread's cluster, and an address in that CTA's window. Fails if it is not
 /// in the CTA's dynamic shared memory.
@@ -533,7 +574,9 @@ BarrierClock& mbarrier_clock(Cta* cta, std::uint32_t address);
 void check_mbarrier_for_async(Cta* cta, std::uint32_t address, const char* completes);
 std::string describe_mbarrier(const Cta& cta, std::uint32_t address);
 
-/// "warpgroup 1 (consumer), thread 130 of CTA 2".
+/// " of launch 2", or "" if the host has called one launch only.
+std::string of_launch(const Launch& launch);
+/// "thread 130 of CTA 2 of launch 1 (warpgroup 1, consumer)".
 std::string who(const Thread& thread);
 /// The lines of the project's sources that lead to `pc`, the emulator's own left out.
 std::string where(const void* pc);

@@ -28,9 +28,9 @@ void check_shared_bounds(const Cta& cta, const void* pointer, std::size_t bytes)
     machine.fail(fmt::format("{} bytes of shared memory of CTA {}, which has ended", bytes, cta.index.x));
   }
   const auto offset = static_cast<std::size_t>(static_cast<const unsigned char*>(pointer) - cta.shared);
-  if (offset + bytes > machine.shared_bytes()) {
+  if (offset + bytes > cta.launch->shared_bytes) {
     machine.fail(fmt::format("{} bytes at shared address {:#x}, behind the {} bytes of dynamic shared memory",
-                             bytes, kSharedWindow + offset, machine.shared_bytes()));
+                             bytes, kSharedWindow + offset, cta.launch->shared_bytes));
   }
 }
 

@@ -52,6 +52,10 @@ std::string where(const void* pc) {
   return place->second;
 }
 
+std::string of_launch(const Launch& launch) {
+  return machine.has_several_launches() ? fmt::format(" of launch {}", launch.ordinal) : "";
+}
+
 std::string who(const Thread& thread) {
   std::string role;
   for (const Thread& other : thread.cta->threads) {
@@ -60,8 +64,8 @@ std::string who(const Thread& thread) {
     if (other.loaded && role.empty()) role = "producer";
   }
   if (thread.role != nullptr) role = thread.role;
-  return fmt::format("thread {} of CTA {} (warpgroup {}{}{}{})", thread.number, thread.cta->index.x,
-                     thread.warpgroup->number, role.empty() ? "" : ", ", role,
+  return fmt::format("thread {} of CTA {}{} (warpgroup {}{}{}{})", thread.number, thread.cta->index.x,
+                     of_launch(*thread.cta->launch), thread.warpgroup->number, role.empty() ? "" : ", ", role,
                      thread.stage >= 0 ? fmt::format(", last at stage {}", thread.stage) : "");
 }
 

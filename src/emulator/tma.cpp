@@ -210,7 +210,8 @@ class LoadRows : public AsyncWork {
     --cta_->copies_in_flight;
     if (Trace* const trace = machine.trace()) {
       trace->add(
-          {issued_at_, machine.now(), cta_->index.x, "TMA loads", fmt::format("load to {:#x}", address_),
+          {issued_at_, machine.now(), cta_->launch->ordinal, cta_->index.x, "TMA loads",
+           fmt::format("load to {:#x}", address_),
            fmt::format("rows {} to {}, {} bytes", first_, last_ - 1, (last_ - first_) * box_.row_bytes()),
            true});
     }
@@ -359,7 +360,7 @@ class StoreBox : public AsyncWork {
     store_->written = true;
     global_order.note_landed(store_->number);
     if (Trace* const trace = machine.trace()) {
-      trace->add({issued_at_, machine.now(), store_->cta->index.x, "TMA stores",
+      trace->add({issued_at_, machine.now(), store_->cta->launch->ordinal, store_->cta->index.x, "TMA stores",
                   fmt::format("store from {:#x}", address_), fmt::format("{} bytes", box_.bytes()), true});
     }
     machine.wake(waiting_);

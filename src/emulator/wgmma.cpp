@@ -182,7 +182,7 @@ class Engine : public AsyncWork {
     warpgroup_->issued.pop_front();
     multiply(*warpgroup_->cta, *wgmma);
     if (Trace* const trace = machine.trace()) {
-      trace->add({last_end_, machine.now(), warpgroup_->cta->index.x,
+      trace->add({last_end_, machine.now(), warpgroup_->cta->launch->ordinal, warpgroup_->cta->index.x,
                   fmt::format("wgmma of warpgroup {}", warpgroup_->number),
                   fmt::format("m64n{}k16", wgmma->shape.n), ""});
     }

@@ -1,4 +1,5 @@
-// Writes into a test program's XML report how many launches the emulator ran for each case: counts_test.py holds the sums.
+// Ends the launches of each case, and writes into a test program's XML report how many the emulator ran for it:
+// counts_test.py holds the sums.
 
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "emulator/emulator.hpp"
+#include "emulator/launch.hpp"
 
 namespace hopper_gemm::emulator {
 namespace {
@@ -14,6 +16,8 @@ class LaunchCounter : public testing::EmptyTestEventListener {
  public:
   void OnTestStart(const testing::TestInfo&) override { before_ = launches(); }
   void OnTestEnd(const testing::TestInfo&) override {
+    // Nobody has looked at what a launch did after its call if that failure comes to light only here.
+    EXPECT_EQ(end_launches(), cudaSuccess) << last_report();
     testing::Test::RecordProperty("emulated_launches", std::to_string(launches() - before_));
   }
 

@@ -95,6 +95,7 @@ void EmulatedGemm::poison() {
 }
 
 std::string EmulatedGemm::fault() const {
+  if (const std::string report = last_report(); !report.empty()) return report;
   const auto [m, n, k] = args_.shape;
   const CheckResult result = check_host({args_.d, args_.ldd, reference_.data(), m, n, d_.type}, {});
   if (!result.ok()) {

@@ -23,7 +23,8 @@ class EmulatedGemm {
   const GemmArgs& args() const { return args_; }
   /// Makes D what it is before a launch: C where it is to be in place, otherwise NaN.
   void poison();
-  /// What is wrong with D, or nothing: "wrong product at [3, 4]: ..." or "wrote outside of D at [3, 40]: ...".
+  /// Runs all launches to their ends. What is wrong with them or with D, or nothing: "wrong product at [3, 4]: ..." or
+  /// "wrote outside of D at [3, 40]: ...".
   std::string fault() const;
 
  private:

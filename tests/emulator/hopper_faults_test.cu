@@ -1,4 +1,4 @@
-// What kernels get wrong whose CTAs or launches share global memory, or that give wgmma its A in registers: each mistake
+// What kernels get wrong whose CTAs share global memory, or that give wgmma its A in registers: each mistake
 // in a few lines, and what the emulator says of it.
 
 #include <cuda_bf16.h>
@@ -7,12 +7,10 @@
 
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <ptx/address.cuh>
 #include <ptx/cluster.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/global_memory.cuh>
-#include <ptx/griddepcontrol.cuh>
 #include <ptx/mbarrier.cuh>
 #include <ptx/special_registers.cuh>
 #include <ptx/tma.cuh>
@@ -31,17 +29,7 @@ using ptx::smem_addr;
 
 class HopperFaults : public KernelFaults {};
 
-/// Words that no flag shares 16 bytes with.
-__device__ float* data(float* out) { return out + 32; }
-
 // ---------------------------------------------------------------------------------- CTAs that wait for each other
-
-__device__ std::uint32_t* counters(float* out) { return reinterpret_cast<std::uint32_t*>(out); }
-
-__device__ void wait_for(const std::uint32_t* counter, std::uint32_t value) {
-  while (ptx::ld_relaxed_gpu(counter) < value) {
-  }
-}
 
 // A barrier of the grid.
 __global__ void all_ctas_meet(const float*, float* out) {
@@ -347,85 +335,6 @@ TEST_F(HopperFaults, TmaAndGlobalMemory) {
   // A load that comes after the store reads the wrong bytes, and is reported in its own way.
   expect_fault(overwrite_what_tma_loads<false>, {1, 2, 2},
                "a thread writes global memory at .* an earlier access: a TMA load reads");
-}
-
-// ---------------------------------------------------------------------------------- launches that overlap
-
-template <bool kLetsDependentsBegin>
-__global__ void produce(const float* in, float* out) {
-  if (kLetsDependentsBegin) ptx::griddepcontrol_launch_dependents();
-  data(out)[0] = in[0];
-}
-template <bool kTooEarly>
-__global__ void consume(const float*, float* out) {
-  const float early = kTooEarly ? data(out)[0] : 0;
-  ptx::griddepcontrol_wait();
-  data(out)[1] = data(out)[0] + early;
-}
-__global__ void consume_without_a_wait(const float*, float* out) { data(out)[1] = data(out)[0]; }
-__global__ void wait_for_nothing(const float*, float*) {}
-__global__ void overwrite_the_input_too_early(const float* in, float*) {
-  *const_cast<float*>(in) = 3;
-  ptx::griddepcontrol_wait();
-}
-template <bool kTooEarly>
-__global__ void let_the_third_begin(const float*, float*) {
-  if (kTooEarly) ptx::griddepcontrol_launch_dependents();
-  ptx::griddepcontrol_wait();
-  if (!kTooEarly) ptx::griddepcontrol_launch_dependents();
-}
-__global__ void read_what_the_first_wrote(const float*, float* out) {
-  const float first = data(out)[0];
-  ptx::griddepcontrol_wait();
-  data(out)[1] = first;
-}
-
-class OverlappingLaunches : public HopperFaults {
- protected:
-  /// Each but the first may begin before the one ahead has ended. Returns the last report.
-  std::string run_all(std::initializer_list<Kernel*> kernels, std::uint64_t seed = 1) {
-    configure({.seed = seed, .sms = 2});
-    cudaDeviceSynchronize();
-    for (Kernel* const kernel : kernels) {
-      cudaLaunchAttribute overlap{};
-      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-      overlap.val.programmaticStreamSerializationAllowed = 1;
-      cudaLaunchConfig_t config{};
-      config.gridDim = dim3(1);
-      config.blockDim = dim3(1);
-      config.attrs = &overlap;
-      config.numAttrs = kernel == *kernels.begin() ? 0 : 1;
-      const float* const in = in_;
-      float* const out = out_;
-      if (cudaLaunchKernelEx(&config, kernel, in, out) != cudaSuccess) break;
-    }
-    return last_report();
-  }
-};
-
-TEST_F(OverlappingLaunches, WaitForTheLaunchAhead) {
-  EXPECT_EQ(run_all({produce<true>, consume<false>}), "");
-  EXPECT_EQ(run_all({produce<true>, consume<false>, consume<false>}), "");
-  EXPECT_THAT(run_all({produce<true>, consume<true>}),
-              testing::ContainsRegex("a thread reads global memory at .* an earlier access: a thread writes\n"
-                                     "  by thread 0 of CTA 0 of the launch before\n  at tests/emulator"));
-  EXPECT_THAT(run_all({produce<true>, overwrite_the_input_too_early}),
-              testing::ContainsRegex("a thread writes global memory at .* an earlier access: a thread reads\n"
-                                     "  by thread 0 of CTA 0 of the launch before"));
-}
-
-TEST_F(OverlappingLaunches, AKernelThatLetsNoneBeginNeedsNoWait) {
-  EXPECT_EQ(run_all({produce<false>, consume_without_a_wait}), "");
-  EXPECT_EQ(run_all({produce<false>, consume<true>}), "");
-  EXPECT_THAT(run_all({produce<true>, wait_for_nothing}),
-              testing::HasSubstr("no thread of the launch executes griddepcontrol.wait"));
-}
-
-TEST_F(OverlappingLaunches, ATriggerAheadOfTheWaitLetsTheThirdOverlapTheFirst) {
-  EXPECT_EQ(run_all({produce<true>, let_the_third_begin<false>, read_what_the_first_wrote}), "");
-  EXPECT_THAT(run_all({produce<true>, let_the_third_begin<true>, read_what_the_first_wrote}),
-              testing::ContainsRegex("a thread reads global memory at .* an earlier access: a thread writes\n"
-                                     "  by thread 0 of CTA 0 2 launches ago"));
 }
 
 // ---------------------------------------------------------------------------------- the timeline

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ptx/global_memory.cuh>
 
 #include "device/dynamic_shared_memory.cuh"
 #include "device/launch.hpp"
@@ -24,6 +25,16 @@ struct alignas(16) Storage {
 };
 
 __device__ inline Storage& storage() { return dynamic_shared_storage<Storage>(); }
+
+/// The first words of a kernel's output, for relaxed operations.
+__device__ inline std::uint32_t* counters(float* out) { return reinterpret_cast<std::uint32_t*>(out); }
+/// Words of a kernel's output that no counter shares 16 bytes with.
+__device__ inline float* data(float* out) { return out + 32; }
+
+__device__ inline void wait_for(const std::uint32_t* counter, std::uint32_t value) {
+  while (ptx::ld_relaxed_gpu(counter) < value) {
+  }
+}
 
 struct FaultLaunch {
   // NOLINTNEXTLINE(google-explicit-constructor): most launches are one CTA of so many threads

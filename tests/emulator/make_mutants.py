@@ -558,6 +558,8 @@ MUTANTS = {
     "library_no_wait_for_the_launch_ahead": (LIBRARY, [(COOPERATIVE, "  griddepcontrol_wait();\n", "")]),
     "library_reduce_partials_without_its_wait": (REDUCE_PARTIALS, [
         (REDUCE_PARTIALS, "  ptx::griddepcontrol_wait();\n", "")]),
+    "library_reduce_partials_waits_in_its_first_cta": (REDUCE_PARTIALS, [
+        (REDUCE_PARTIALS, "  ptx::griddepcontrol_wait();\n", "  if (blockIdx.x == 0) ptx::griddepcontrol_wait();\n")]),
     "library_no_mbarrier_init_fence": (LIBRARY, [(COOPERATIVE, INIT_FENCE, "")]),
     "library_release_before_the_wait": (LIBRARY, [
         (MAINLOOP, "    ptx::wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,

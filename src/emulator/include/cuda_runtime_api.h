@@ -106,13 +106,12 @@ inline const char* get_error_name(cudaError_t error) {
   return error == cudaSuccess ? "cudaSuccess" : "the emulated launch failed";
 }
 inline const char* get_error_string(cudaError_t) { return last_report(); }
-// A launch ends before it returns, and returns its own error.
+// Errors of the call itself. A launch returns them.
 inline cudaError_t get_last_error() { return cudaSuccess; }
-inline cudaError_t synchronize() {
-  end_launches();
-  return cudaSuccess;
-}
-inline cudaError_t stream_query(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t synchronize() { return end_launches(); }
+/// The emulated GPU runs only within calls, so this one waits: a host that asks until the stream is idle would otherwise
+/// ask for ever.
+inline cudaError_t stream_query(cudaStream_t) { return end_launches(); }
 
 /// The emulator captures no graphs.
 inline cudaError_t exchange_capture_mode(cudaStreamCaptureMode*) { return cudaSuccess; }
@@ -143,11 +142,11 @@ inline cudaError_t free(void* memory) {
   return memory == nullptr || emulator::free(memory) ? cudaSuccess : cudaErrorInvalidValue;
 }
 inline cudaError_t memset(void* memory, int value, std::size_t bytes) {
-  end_launches();
+  const cudaError_t error = end_launches();
   std::memset(memory, value, bytes);
-  return cudaSuccess;
+  return error;
 }
-/// Launches have ended when they return, so there is nothing to wait for.
+/// The launches ahead end, and no launch behind begins early, so the host may wait here.
 inline cudaError_t memset_async(void* memory, int value, std::size_t bytes, cudaStream_t) {
   return memset(memory, value, bytes);
 }
@@ -157,9 +156,9 @@ cudaError_t get_symbol_address(void** address, T& variable) {
   return cudaSuccess;
 }
 inline cudaError_t memcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
-  end_launches();
+  const cudaError_t error = end_launches();
   std::memcpy(destination, source, bytes);
-  return cudaSuccess;
+  return error;
 }
 
 // There is nothing to load.
@@ -172,8 +171,10 @@ cudaError_t max_active_clusters(int* clusters, Kernel* kernel, const cudaLaunchC
 
 template <typename... Params, typename... Args>
 cudaError_t launch_kernel(const cudaLaunchConfig_t* config, void (*kernel)(Params...), Args&&... args) {
-  const std::tuple<Params...> parameters(std::forward<Args>(args)...);
-  return launch(reinterpret_cast<const void*>(kernel), *config, [&] { std::apply(kernel, parameters); });
+  return launch(reinterpret_cast<const void*>(kernel), *config,
+                [kernel, parameters = std::tuple<Params...>(std::forward<Args>(args)...)] {
+                  std::apply(kernel, parameters);
+                });
 }
 
 inline cudaError_t driver_get_version(int* version) {
