@@ -170,9 +170,9 @@ Context& current() {
   return contexts[current_context_id()];
 }
 
-/// Polls the running measurement without waiting, or starts one and waits for it. Leaves `placement` empty if the
-/// kernels have not ended.
-Status measure(Context& context, GpcOfCluster* placement) {
+/// Polls the running measurement without waiting, or starts one and waits for it if there is patience. Leaves
+/// `placement` empty if the kernels have not ended.
+Status measure(Context& context, Patience patience, GpcOfCluster* placement) {
   using Clock = std::chrono::steady_clock;
   // An idle GPU takes 0.3 ms.
   constexpr auto kPatience = std::chrono::milliseconds(2);
@@ -181,7 +181,7 @@ Status measure(Context& context, GpcOfCluster* placement) {
     auto started = std::make_unique<Measurement>();
     HG_RETURN_IF_ERROR(started->start());
     context.running = std::move(started);
-    deadline = Clock::now() + kPatience;
+    if (patience == Patience::Some) deadline = Clock::now() + kPatience;
   }
   bool has_ended = false;
   do {
@@ -202,17 +202,17 @@ Status measure(Context& context, GpcOfCluster* placement) {
 Status measure_cluster_placement(GpcOfCluster* placement) {
   const std::lock_guard<std::mutex> lock(mutex);
   const RelaxedCapture relaxed;
-  HG_RETURN_IF_ERROR(measure(current(), placement));
+  HG_RETURN_IF_ERROR(measure(current(), Patience::Some, placement));
   return placement->empty() ? unsupported("the GPU is busy: ask again") : Status();
 }
 
-std::span<const int> known_cluster_placement() {
+std::span<const int> known_cluster_placement(Patience patience) {
   constexpr int kMostRejected = 8;
   const std::lock_guard<std::mutex> lock(mutex);
   const RelaxedCapture relaxed;
   Context& context = current();
   if (context.placement.empty() && context.rejected < kMostRejected) {
-    if (!measure(context, &context.placement).ok()) ++context.rejected;
+    if (!measure(context, patience, &context.placement).ok()) ++context.rejected;
   }
   return context.placement;
 }

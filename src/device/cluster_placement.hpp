@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -23,14 +25,36 @@ using GpcOfCluster = std::vector<int>;
 /// occupied SMs meanwhile, so that the result would be wrong. Or the GPU has too many SMs.
 Status measure_cluster_placement(GpcOfCluster* placement);
 
+/// Whether a call waits for the measurement that it starts, for 2 ms at most.
+enum class Patience { Some, None };
+
 /// The result of measure_cluster_placement() for the current context. It is empty as long as no measurement has
 /// succeeded, which costs a kernel only speed. Each call measures until one has succeeded, or until eight have failed.
 /// Thread-safe. May be called while a stream captures. The result is valid as long as the process lives.
-std::span<const int> known_cluster_placement();
+std::span<const int> known_cluster_placement(Patience patience = Patience::Some);
 
 /// Positions for the first `num_clusters` clusters. The clusters of a GPC get consecutive places, and larger GPCs come
 /// first. placement: GPCs from 0 to ClusterPositions::kMaxClusters - 1. num_clusters: 1 to kMaxClusters. Clusters that
 /// `placement` does not have keep their order, at the end.
 ClusterPositions positions_by_gpc(std::span<const int> placement, int num_clusters);
+
+/// Positions by GPC for all launches of a plan. If the GPU is busy while the plan is made, the placement is not known yet.
+/// The launches then ask again until it is, and never wait for it.
+class LastingClusterPositions {
+ public:
+  /// num_clusters: see positions_by_gpc(). Waits as known_cluster_placement() does.
+  explicit LastingClusterPositions(int num_clusters);
+
+  /// Thread-safe. May be called while a stream captures. The graph then keeps these positions.
+  ClusterPositions get() const;
+
+ private:
+  void place(Patience patience) const;
+
+  int num_clusters_;
+  mutable std::mutex mutex_;
+  mutable std::atomic<bool> is_placed_ = false;
+  mutable ClusterPositions positions_;  // guarded by mutex_ until is_placed_, constant from then on
+};
 
 }  // namespace hopper_gemm

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <numeric>
+#include <span>
 
 #include "device/cluster_placement.hpp"
 
@@ -29,6 +32,25 @@ ClusterPositions positions_by_gpc(std::span<const int> placement, int num_cluste
   }
   for (std::size_t i = placed.size(); i < count; ++i) positions.position[i] = static_cast<std::uint8_t>(i);
   return positions;
+}
+
+LastingClusterPositions::LastingClusterPositions(int num_clusters)
+    : num_clusters_(num_clusters), positions_(positions_by_gpc({}, num_clusters)) {
+  place(Patience::Some);
+}
+
+void LastingClusterPositions::place(Patience patience) const {
+  const std::span<const int> placement = known_cluster_placement(patience);
+  if (placement.empty()) return;
+  positions_ = positions_by_gpc(placement, num_clusters_);
+  is_placed_.store(true, std::memory_order_release);
+}
+
+ClusterPositions LastingClusterPositions::get() const {
+  if (is_placed_.load(std::memory_order_acquire)) return positions_;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!is_placed_.load(std::memory_order_relaxed)) place(Patience::None);
+  return positions_;
 }
 
 }  // namespace hopper_gemm

@@ -52,6 +52,8 @@ struct KernelConfig {
   int block_k = kBlockK;
   int narrow_n = 0;      ///< columns of the narrow tiles of a mixed tile N; 0: all tiles have block_n
   bool swap_ab = false;  ///< the kernel computes the transpose of D: B supplies wgmma's M, A its N
+  bool divides_wgmma_n =
+      false;  ///< each of two consumers has half of the tile along wgmma's N, instead of along its M
   Epilogues epilogues = Epilogues::All;
   Majors majors = Majors::Any;
 
@@ -184,13 +186,20 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (kernel.swap_ab && kernel.epilogues != Epilogues::AlphaOnly)
     return "swap-AB has the alpha-only epilogue";
   if (kernel.consumers != 1 && kernel.consumers != 2) return "there are 1 or 2 consumer warpgroups";
-  const int wgmma_m = kernel.swap_ab ? kernel.block_n : kernel.block_m;
-  const int wgmma_n = kernel.swap_ab ? kernel.block_m : kernel.block_n;
-  const int consumer_m = wgmma_m / kernel.consumers;
-  if (wgmma_m % kernel.consumers != 0 || (consumer_m != 64 && consumer_m != 128)) {
-    return "a consumer warpgroup has 64 or 128 rows of wgmma's D";
+  if (kernel.divides_wgmma_n && (kernel.consumers != 2 || kernel.epilogues != Epilogues::AlphaOnly)) {
+    return "wgmma's N is divided between two consumers that have the alpha-only epilogue";
   }
-  if (wgmma_n < (kernel.swap_ab ? kSwappedRows : kBlockK) || wgmma_n > 256 || wgmma_n % 16 != 0) {
+  const int tile_m = kernel.swap_ab ? kernel.block_n : kernel.block_m;
+  const int tile_n = kernel.swap_ab ? kernel.block_m : kernel.block_n;
+  const int consumers_along_n = kernel.divides_wgmma_n ? kernel.consumers : 1;
+  const int consumers_along_m = kernel.consumers / consumers_along_n;
+  const int consumer_m = tile_m / consumers_along_m;
+  const int wgmma_n = tile_n / consumers_along_n;
+  if (tile_m % (64 * consumers_along_m) != 0 || consumer_m > 192) {
+    return "a consumer warpgroup has 64, 128 or 192 rows of wgmma's D";
+  }
+  if (tile_n % consumers_along_n != 0 || wgmma_n < (kernel.swap_ab ? kSwappedRows : kBlockK) ||
+      wgmma_n > 256 || wgmma_n % 16 != 0) {
     return "wgmma's N is a multiple of 16 from 64, or from 32 with swap-AB, to 256";
   }
   // A thread of a consumer has 232 registers. The alpha-only epilogue leaves 176 for accumulators.
@@ -202,6 +211,11 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   }
   if (kernel.block_m % (8 * kernel.cluster_n) != 0 || kernel.block_n % (8 * kernel.cluster_m) != 0) {
     return "a CTA loads whole groups of 8 rows, over which the swizzle repeats";
+  }
+  constexpr int kMostBoxLines = 256;
+  if (kernel.block_m / kernel.cluster_n > kMostBoxLines ||
+      kernel.block_n / kernel.cluster_m > kMostBoxLines) {
+    return "a CTA loads at most 256 lines of an operand, the most that a TMA box has";
   }
   if (kernel.stages < 2) return "there are at least 2 stages: one is read while the other is filled";
   if (kernel.block_k != kBlockK) return "a stage has 64 elements along K";

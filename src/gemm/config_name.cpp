@@ -9,6 +9,7 @@ std::string name_of(const GemmConfig& config) {
   if (kernel.narrow_n != 0) name += "+" + std::to_string(kernel.narrow_n);
   if (kernel.block_k != kBlockK) name += "x" + std::to_string(kernel.block_k);
   if (kernel.schedule == Schedule::Cooperative && kernel.consumers == 1) name += "_w1";
+  if (kernel.divides_wgmma_n) name += "_wn";
   if (kernel.swap_ab) name += "_t";
   name += "_s" + std::to_string(kernel.stages);
   if (cluster_size(kernel) > 1) name += "_c" + extents(kernel.cluster_m, kernel.cluster_n);

@@ -24,6 +24,7 @@ constexpr std::string_view name_of(Schedule schedule) {
 /// - the tile. "+128" means that there are also narrow tiles of 128 columns. A third extent says how many elements
 ///   along K a stage has if they are not 64: "small_m_16x64x128_s5";
 /// - "_w1" if there is one consumer warpgroup and the schedule could have two;
+/// - "_wn" if the consumer warpgroups divide the tile along wgmma's N;
 /// - "_t" if the kernel computes the transpose (swap-AB);
 /// - the stages, "_s4";
 /// - "_c2x1": clusters of two CTAs along M and one along N, which share loads;

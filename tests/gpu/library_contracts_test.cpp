@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -412,6 +413,37 @@ TEST(LibraryLargeShapesOfABusyGpu, HaveNoPlacementThatIsKept) {
     ASSERT_TRUE(again.ok()) << again.message();
     EXPECT_TRUE(agree(busy, idle)) << text_of(busy) << "after, before: " << text_of(idle);
   }
+}
+
+/// Makes positions in a process that knows no placement yet, while the GPU is busy, and asks for them when it is idle.
+[[noreturn]] void place_after_a_busy_start_and_exit() {
+  constexpr int kClusters = 48;
+  const ClusterPositions in_order = positions_by_gpc({}, kClusters);
+  const auto keeps_order = [&](const ClusterPositions& positions) {
+    return std::equal(positions.position, positions.position + kClusters, in_order.position);
+  };
+  // This loads the kernel of the measurement, which would wait for the other stream. It keeps no placement.
+  GpcOfCluster idle;
+  std::string fault = measure_patiently(&idle).message();
+  int sms = 0;
+  if (cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0) != cudaSuccess) fault += "no device";
+  std::optional<LastingClusterPositions> positions;
+  {
+    const Squatter squatter(sms);
+    positions.emplace(kClusters);
+    if (!keeps_order(positions->get())) fault += "a busy GPU told its placement, ";
+  }
+  for (int tries = 0; tries < 1000 && keeps_order(positions->get()); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (keeps_order(positions->get())) fault += "the placement never became known";
+  end_child(fault);
+}
+
+TEST(LibraryLargeShapesOfABusyGpuDeathTest, LearnTheirPlacementLater) {
+  HG_SKIP_WITHOUT_HOPPER();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(place_after_a_busy_start_and_exit(), testing::ExitedWithCode(kChildSucceeded), "");
 }
 
 TEST(LibraryLargeShapesOfABusyGpu, DoNotKeepPlansAndRunsWaiting) {

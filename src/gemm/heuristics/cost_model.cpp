@@ -24,7 +24,8 @@ bool has_few_stages(const KernelConfig& kernel) {
 double tile_slowness(const CostModel& model, const KernelConfig& kernel) {
   constexpr int kFewColumns = 64;
   const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
-  const int wgmma_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
+  const int tile_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
+  const int wgmma_n = kernel.divides_wgmma_n ? tile_n / kernel.consumers : tile_n;
   if (wgmma_n == kFewColumns) return model.slowness_64_columns;
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) return model.slowness_one_consumer;
   const int elems = kernel.block_m * kernel.block_n;
@@ -39,9 +40,11 @@ double slowness(const CostModel& model, const KernelConfig& kernel) {
 }
 
 /// The share of the memory's peak that a kernel of one tile N gets.
-double memory_share(const CostModel& model, const KernelConfig& kernel) {
+double memory_share(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
   if (kernel.schedule == Schedule::SmallM) return model.small_m_memory_share;
-  return has_few_stages(kernel) ? model.few_stages_memory_share : model.memory_share;
+  // For single products with few stages it was not measured to be more.
+  const bool is_more = has_few_stages(kernel) && args.batch_count > 1;
+  return is_more ? model.few_stages_memory_share : model.memory_share;
 }
 
 /// L2 requests for 128 bytes of a matrix row. There is one request if they are a whole cache line. Rows that begin
@@ -228,7 +231,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
   // The least time in which memory delivers the operands and takes D.
-  const double memory_us = bytes_of(args) / model.memory_peak / memory_share(model, kernel);
+  const double memory_us = bytes_of(args) / model.memory_peak / memory_share(model, args, kernel);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
     return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <span>
 
 #include "device/cluster_placement.hpp"
@@ -97,10 +96,9 @@ class Launcher final : public KernelLauncher {
     params_.workspace_split_k = config.workspace_split_k;
     params_.cluster_k_blocks = k_blocks;
 
-    std::iota(std::begin(positions_.position), std::end(positions_.position), std::uint8_t{0});
     if (params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2 &&
         workers <= ClusterPositions::kMaxClusters) {
-      positions_ = positions_by_gpc(known_cluster_placement(), workers);
+      by_gpc_.emplace(workers);
     }
   }
 
@@ -147,7 +145,7 @@ class Launcher final : public KernelLauncher {
     params.epilogue.operations = epilogue;
     if (kind == EpilogueKind::AlphaOnly) {
       return enqueue(instance_.alpha_only, launch_, stream, map_a, map_b, map_d, params, NoMatrixParams{},
-                     positions_);
+                     positions());
     }
     MatrixParams matrices = matrices_;
     if (epilogue.beta != 0) {
@@ -159,13 +157,17 @@ class Launcher final : public KernelLauncher {
     if (stores_aux_by_tma(epilogue)) {
       HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.aux, &matrices.tensor_map_aux));
     }
-    return enqueue(instance_.general, launch_, stream, map_a, map_b, map_d, params, matrices, positions_);
+    return enqueue(instance_.general, launch_, stream, map_a, map_b, map_d, params, matrices, positions());
   }
 
  private:
   bool stores_d_by_tma() const { return params_.epilogue.d_tma_columns != 0; }
   bool stores_aux_by_tma(const GemmEpilogue& epilogue) const {
     return epilogue.has_aux && matrices_.aux_tma_columns != 0;
+  }
+  ClusterPositions positions() const {
+    static const ClusterPositions in_order = positions_by_gpc({}, ClusterPositions::kMaxClusters);
+    return by_gpc_ ? by_gpc_->get() : in_order;
   }
   bool loads_c_by_tma() const { return instance_.general != nullptr && matrices_.loads_c_by_tma; }
 
@@ -176,7 +178,7 @@ class Launcher final : public KernelLauncher {
   TensorMap map_d_{};
   Params params_{};  // for beta = 0
   MatrixParams matrices_{};
-  ClusterPositions positions_{};
+  std::optional<LastingClusterPositions> by_gpc_;  // none: the clusters keep their order
 };
 
 Status active_clusters(const GemmConfig& config, int* clusters) {

@@ -94,7 +94,7 @@ class MixedNLauncher final : public KernelLauncher {
                                 .smem_bytes = sizeof(SharedStorage),
                                 .overlaps = false};
     return enqueue(kind == EpilogueKind::AlphaOnly ? alpha_only_ : general_, launch, stream, map_a, map_b,
-                   map_b_narrow, map_d, params, positions_);
+                   map_b_narrow, map_d, params, positions_.get());
   }
 
   /// All instances have the same threads and shared memory.
@@ -116,7 +116,7 @@ class MixedNLauncher final : public KernelLauncher {
       : alpha_only_(kernel_of(args, EpilogueKind::AlphaOnly)),
         general_(kernel_of(args, EpilogueKind::General)),
         workers_(columns.workers),
-        positions_(positions_by_gpc(known_cluster_placement(), columns.workers)),
+        positions_(columns.workers),
         can_add_c_(can_add_c) {
     MixedNTiles<Config>& tiles = params_.tiles;
     tiles.batch_count = args.batch_count;
@@ -165,7 +165,7 @@ class MixedNLauncher final : public KernelLauncher {
   Kernel alpha_only_;
   Kernel general_;  // alpha_only_ if that is all that is compiled
   int workers_;
-  ClusterPositions positions_;
+  LastingClusterPositions positions_;
   bool can_add_c_;
   TensorMap map_a_{};
   TensorMap map_b_{};

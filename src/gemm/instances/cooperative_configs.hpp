@@ -67,6 +67,14 @@ constexpr KernelConfig swapped_config(int consumers, int block_m, int block_n, i
   return kernel;
 }
 
+/// The same with consumers that divide the tile along wgmma's N, for a block_n that is an odd multiple of 64 or a block_m
+/// that is too large for one wgmma.
+constexpr KernelConfig divided_config(int block_m, int block_n, int stages, int cluster_m, int cluster_n) {
+  KernelConfig kernel = swapped_config(2, block_m, block_n, stages, cluster_m, cluster_n);
+  kernel.divides_wgmma_n = true;
+  return kernel;
+}
+
 // Two consumers give the most products per byte. One consumer serves small M. Each configuration has as many stages as
 // fit. The arrays are compiled in files of their own.
 inline constexpr std::array kLargeKernels = {
@@ -96,7 +104,7 @@ inline constexpr std::array kAlphaOnlyKernels = {
 };
 
 // Heights between the others, for an M that tiles of the others cover with waste, and large clusters, for tiles whose
-// loads L2 limits: cuBLAS takes the same or the next multiple of 8 for these shapes (profiles/experiments.md, 41 and 42).
+// loads L2 limits: cuBLAS takes the same or the next multiple of 8 for these shapes (profiles/experiments.md, 41, 42 and 44).
 inline constexpr std::array kSwappedKernels = {
     swapped_config(1, 48, 64, 12, 2, 2),  swapped_config(1, 80, 64, 10, 2, 2),
     swapped_config(1, 96, 64, 9, 1, 4),   swapped_config(1, 96, 64, 9, 2, 4),
@@ -108,7 +116,9 @@ inline constexpr std::array kSwappedKernels = {
     swapped_config(2, 176, 128, 5, 2, 1), swapped_config(2, 208, 128, 4, 1, 2),
     swapped_config(2, 160, 128, 5, 2, 1), swapped_config(2, 160, 128, 5, 1, 2),
     swapped_config(2, 240, 128, 4, 1, 2), swapped_config(2, 48, 128, 8, 1, 2),
-    swapped_config(1, 192, 64, 6, 1, 4),
+    swapped_config(1, 192, 64, 6, 1, 4),  swapped_config(2, 96, 128, 6, 2, 1),
+    swapped_config(1, 64, 64, 12, 1, 4),  divided_config(192, 192, 4, 1, 2),
+    divided_config(160, 192, 4, 2, 1),
 };
 
 extern const std::array<Instance, kLargeKernels.size()> kLargeInstances;

@@ -115,9 +115,11 @@ struct Config {
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = num_threads(kKernel);
   static constexpr bool kSwapsAB = kKernel.swap_ab;
-  static constexpr int kWgmmaN = kSwapsAB ? BLOCK_M : BLOCK_N;
+  static constexpr int kConsumersAlongN = kKernel.divides_wgmma_n ? kNumConsumers : 1;
+  static constexpr int kWgmmaN = (kSwapsAB ? BLOCK_M : BLOCK_N) / kConsumersAlongN;
   // wgmmas along wgmma's M
-  static constexpr int kConsumerBlocks = (kSwapsAB ? BLOCK_N : BLOCK_M) / kNumConsumers / kWgmmaM;
+  static constexpr int kConsumerBlocks =
+      (kSwapsAB ? BLOCK_N : BLOCK_M) / (kNumConsumers / kConsumersAlongN) / kWgmmaM;
   static constexpr int kLeaf = 8;  // cluster tiles along N of a raster group
   static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
   static constexpr int kStoreBuffers = store_buffers(kKernel);
@@ -129,6 +131,14 @@ struct Config {
   static constexpr int kConsumerRegisters = 232;
   static_assert(!kMovesRegisters || kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                                         (1 + kNumConsumers) * (kRegistersPerSm / kNumThreads / 8 * 8));
+
+  /// Where a consumer's part of a tile begins along wgmma's M and along its N.
+  static __device__ __forceinline__ int first_along_m(int consumer) {
+    return kConsumersAlongN == 1 ? consumer * kConsumerBlocks * kWgmmaM : 0;
+  }
+  static __device__ __forceinline__ int first_along_n(int consumer) {
+    return kConsumersAlongN == 1 ? 0 : consumer * kWgmmaN;
+  }
 
   static __device__ __forceinline__ OperandMajor a_major(const Params& params) {
     return kAIsKMajor ? OperandMajor::K : params.a_major;
@@ -272,15 +282,16 @@ template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
 __device__ __forceinline__ void multiply(Accumulators<Config>& accum, SharedStorage<Config>& smem,
                                          typename Config::Pipeline::State& state, int num_k_blocks,
                                          int consumer, int thread) {
-  const int first_line = consumer * Config::kConsumerBlocks * kWgmmaM;
+  const int first_m = Config::first_along_m(consumer) * kLineBytes;
+  const int first_n = Config::first_along_n(consumer) * kLineBytes;
   if constexpr (Config::kSwapsAB) {
     multiply_stages<Operands<T, kMajorB, kMajorA>, Config::kWgmmaN>(
-        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.b[0] + first_line * kLineBytes),
-        Config::kStageBytesB, ptx::smem_addr(smem.a[0]), Config::kStageBytesA, thread, [] {});
+        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.b[0] + first_m), Config::kStageBytesB,
+        ptx::smem_addr(smem.a[0] + first_n), Config::kStageBytesA, thread, [] {});
   } else {
     multiply_stages<Operands<T, kMajorA, kMajorB>, Config::kWgmmaN>(
-        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.a[0] + first_line * kLineBytes),
-        Config::kStageBytesA, ptx::smem_addr(smem.b[0]), Config::kStageBytesB, thread, [] {});
+        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.a[0] + first_m), Config::kStageBytesA,
+        ptx::smem_addr(smem.b[0] + first_n), Config::kStageBytesB, thread, [] {});
   }
 }
 
@@ -406,9 +417,9 @@ __device__ __forceinline__ void store_plain_swapped(const Accumulators<Config>& 
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
-    for (int piece = 0; piece < ceil_div(Config::BLOCK_M, kSwappedRows); ++piece) {
-      // The last piece ends with the tile, as in store_plain().
-      const int left = Config::BLOCK_M - kSwappedRows;
+    for (int piece = 0; piece < ceil_div(Config::kWgmmaN, kSwappedRows); ++piece) {
+      // The last piece ends with the part, as in store_plain().
+      const int left = Config::kWgmmaN - kSwappedRows;
       const int row = piece * kSwappedRows < left ? piece * kSwappedRows : left;
       const float* const fragment = accum[block] + row / 2;
       const ptx::SmemAddr buffer = staging.acquire();
@@ -453,9 +464,9 @@ __device__ __forceinline__ void store_plain(const Accumulators<Config>& accum,
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
-    for (int piece = 0; piece < ceil_div(Config::BLOCK_N, kStagingN); ++piece) {
-      // The last subtile ends with the tile. The overlap with the one before is stored twice with equal values.
-      const int left = Config::BLOCK_N - kStagingN;
+    for (int piece = 0; piece < ceil_div(Config::kWgmmaN, kStagingN); ++piece) {
+      // The last subtile ends with the part. The overlap with the one before is stored twice with equal values.
+      const int left = Config::kWgmmaN - kStagingN;
       const int column = piece * kStagingN < left ? piece * kStagingN : left;
       float values[kStagingN / 2];
 #pragma unroll
@@ -798,8 +809,9 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                                                 thread % kWarpgroupThreads);
       }
     };
-    const int first_line = consumer * Config::kConsumerBlocks * kWgmmaM;  // along wgmma's M
-    const int first_row = first_line + warp % 4 * 16;
+    const int first_m = Config::first_along_m(consumer);
+    const int first_n = Config::first_along_n(consumer);
+    const int first_row = first_m + warp % 4 * 16;
     const auto next_partials = [&](const CtaTile<Config>& tile) {
       return SplitKPartials<Config>(smem, split, split_rank, params.epilogue.shape.m - tile.m0, thread);
     };
@@ -813,7 +825,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           .thread = thread % kWarpgroupThreads};
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile = next_tile(only_tile, lane);
-        const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0};
+        const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0 + first_n};
         multiply_tile(accum);
         if constexpr (Config::kCanSplit) {
           if (split > 1) {
@@ -832,7 +844,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         }
         if constexpr (Config::kSwapsAB) {
           store_plain_swapped<Config>(accum, swapped_staging, &tensor_map_d, operations,
-                                      {tile.batch, tile.m0, tile.n0 + first_line});
+                                      {tile.batch, tile.m0 + first_n, tile.n0 + first_m});
         } else {
           store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
         }
