@@ -181,7 +181,9 @@ def swapped_kernels(folder):
     array = re.search(r"kSwappedKernels = \{(.*?)\};", source, re.DOTALL)
     if array is None:
         raise ResultsError("cooperative_configs.hpp has no kSwappedKernels")
-    return tuple(tuple(map(int, values.split(","))) for values in re.findall(r"swapped_config\(([\d, ]+)\)", array[1]))
+    # divided_config() has two consumers and does not name them.
+    configs = array[1].replace("divided_config(", "swapped_config(2, ")
+    return tuple(tuple(map(int, values.split(","))) for values in re.findall(r"swapped_config\(([\d, ]+)\)", configs))
 
 
 def read_swap_ab(folder):

@@ -227,7 +227,8 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double epilogue_us =
       kernel.schedule == Schedule::SmallM ? 0 : lone_epilogue_us(model, args, kernel.consumers);
   const double store_us = elems / config.split_k * (1 / model.store_elems_per_us + epilogue_us);
-  const double exchange_us = reduce_us(model, args, config, elems);
+  // The CTAs also exchange the sums of columns that D does not have.
+  const double exchange_us = reduce_us(model, args, config, rows * kernel.block_n);
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
   // The least time in which memory delivers the operands and takes D.
