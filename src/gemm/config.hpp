@@ -50,10 +50,9 @@ struct KernelConfig {
   int cluster_m = 1;  ///< CTAs along M, which share their loads of B
   int cluster_n = 1;  ///< CTAs along N, which share their loads of A
   int block_k = kBlockK;
-  int narrow_n = 0;      ///< columns of the narrow tiles of a mixed tile N; 0: all tiles have block_n
-  bool swap_ab = false;  ///< the kernel computes the transpose of D: B supplies wgmma's M, A its N
-  bool divides_wgmma_n =
-      false;  ///< each of two consumers has half of the tile along wgmma's N, instead of along its M
+  int narrow_n = 0;              ///< columns of the narrow tiles of a mixed tile N; 0: all tiles have block_n
+  bool swap_ab = false;          ///< the kernel computes the transpose of D: B supplies wgmma's M, A its N
+  bool divides_wgmma_n = false;  ///< two consumers divide the tile along wgmma's N instead of its M
   Epilogues epilogues = Epilogues::All;
   Majors majors = Majors::Any;
 
