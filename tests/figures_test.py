@@ -401,6 +401,9 @@ class FiguresTest(unittest.TestCase):
         values = probe.values
         in_flight = values["memory_read_bandwidth"] * probe.others["memory_latency"] / 1e3
         figures.add("MB", in_flight)
+        figures.add("TFLOP/s", 2 * 128 * 256 / (2 * (128 + 256)) * h200.values["l2_bandwidth"])
+        rates = [abs(1 - h200.values[name] / values[name]) for name in ("fp32_rate", "mma_sync_rate", "wgmma_rate")]
+        figures.add("%", max(rates) * 100)
         figures.add("MB", h200.values["memory_read_bandwidth"] * h200.others["memory_latency"] / 1e3)
         figures.add("KB", in_flight / probe.sm_count * 1e3)
         figures.add("TFLOP/s", 2 * 128 * 256 / (2 * (128 + 256)) * values["l2_bandwidth"])
@@ -438,6 +441,12 @@ class FiguresTest(unittest.TestCase):
         self.assertIn(f"{ratio:.1f} times as many", text)
         ratio = h200.values["memory_read_bandwidth"] / values["memory_read_bandwidth"]
         self.assertIn(f"{ratio:.2f} times as many bytes", text)
+        ratio = h200.values["l2_bandwidth"] / values["l2_bandwidth"]
+        self.assertIn(f"{ratio:.2f} times as many bytes to all SMs", text)
+        self.assertIn(f"differ by at most {max(rates) * 100:.1f} %", text)
+        for level in ("near", "far"):
+            name = f"l2_{level}_again_latency"
+            self.assertAlmostEqual(h200.values[name] - values[name], 10, delta=0.5)
 
     def test_tables_of_the_primer(self):
         probe = plot_primer.read_probe(self.IMAGES)
@@ -464,7 +473,8 @@ class FiguresTest(unittest.TestCase):
         quantities += [("l2_sm_bandwidth", 1e-3, 3), ("l2_bandwidth", 1, 1)]
         quantities += [(f"memory_{what}_bandwidth", 1, 2) for what in ("read", "write", "copy")]
         quantities += [(name, 1, 1) for name in ("fp32_rate", "mma_sync_rate", "wgmma_rate")]
-        wanted = [[f"{probe.values[name] * factor:.{digits}f}" for probe in probes] for name, factor, digits in quantities]
+        wanted = [[str(probe.l2_mib) for probe in probes]]
+        wanted += [[f"{probe.values[name] * factor:.{digits}f}" for probe in probes] for name, factor, digits in quantities]
         wanted += [[f"{probe.values['wgmma_rate'] / probe.values[bandwidth]:.1f}" for probe in probes]
                    for bandwidth in ("memory_read_bandwidth", "l2_bandwidth")]
         self.assertEqual([cells[1:] for cells in self.rows_of(self.primer(), "quantity | H100 | H200")], wanted)
