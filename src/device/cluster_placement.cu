@@ -158,7 +158,8 @@ class Measurement {
 struct Context {
   GpcOfCluster placement;
   std::unique_ptr<Measurement> running;
-  int rejected = 0;
+  int rejected = 0;              ///< attempts of calls that wait
+  int rejected_of_launches = 0;  ///< of calls that do not
 };
 
 /// Guards all contexts: their measurements write to one place.
@@ -211,8 +212,9 @@ std::span<const int> known_cluster_placement(Patience patience) {
   const std::lock_guard<std::mutex> lock(mutex);
   const RelaxedCapture relaxed;
   Context& context = current();
-  if (context.placement.empty() && context.rejected < kMostRejected) {
-    if (!measure(context, patience, &context.placement).ok()) ++context.rejected;
+  int& rejected = patience == Patience::Some ? context.rejected : context.rejected_of_launches;
+  if (context.placement.empty() && rejected < kMostRejected) {
+    if (!measure(context, patience, &context.placement).ok()) ++rejected;
   }
   return context.placement;
 }

@@ -29,8 +29,9 @@ Status measure_cluster_placement(GpcOfCluster* placement);
 enum class Patience { Some, None };
 
 /// The result of measure_cluster_placement() for the current context. It is empty as long as no measurement has
-/// succeeded, which costs a kernel only speed. Each call measures until one has succeeded, or until eight have failed.
-/// Thread-safe. May be called while a stream captures. The result is valid as long as the process lives.
+/// succeeded, which costs a kernel only speed. Each call measures until one has succeeded, or until eight have failed of
+/// those with the same patience: launches in a busy stream leave the attempts of later plans alone. Thread-safe. May be
+/// called while a stream captures. The result is valid as long as the process lives.
 std::span<const int> known_cluster_placement(Patience patience = Patience::Some);
 
 /// Positions for the first `num_clusters` clusters. The clusters of a GPC get consecutive places, and larger GPCs come
