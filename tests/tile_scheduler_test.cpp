@@ -33,7 +33,6 @@ Order hilbert_of(int leaf) {
 
 std::vector<NamedOrder> all_orders() {
   return {{"linear", linear_order},
-          {"columns", column_order},
           {"supertile of 1", bands_of(1)},
           {"supertile of 8", bands_of(8)},
           {"supertile of 16", bands_of(16)},

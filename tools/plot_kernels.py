@@ -65,7 +65,7 @@ QUEUE = Part("tile queue", (), "device/tile_queue.cuh")
 RING = Part("ring of stages", (), "device/pipeline.cuh")
 STAGING = Part("staging buffers", (), "gemm/kernel/cooperative.cuh")
 PARTS = {
-    SCHEDULER: ("column_order", "hilbert_order"), PRODUCER: ("producer_wait_uniform", "load_operand", "setmaxnreg_dec"),
+    SCHEDULER: ("supertile_order", "hilbert_order"), PRODUCER: ("producer_wait_uniform", "load_operand", "setmaxnreg_dec"),
     MAINLOOP: ("consumer_wait", "wgmma_commit_group"), EPILOGUE: ("finish_and_store",), QUEUE: ("receive_uniform", "send"),
     RING: ("producer_announce", "consumer_release"), STAGING: ("StagingQueue",),
 }

@@ -22,6 +22,7 @@
 #include "gemm/heuristics/cost_model.hpp"
 #include "gemm/heuristics/tuned.hpp"
 #include "gemm/host/backend.hpp"
+#include "gemm/host/kernel_launcher.hpp"
 #include "gemm/instances/cooperative_configs.hpp"
 #include "gemm/instances/small_m_configs.hpp"
 #include "tests/library_gemm.hpp"
@@ -587,6 +588,43 @@ TEST(EmulatedLibraryWgmmaOverlap, LaunchesWaitForWhatTheOneAheadReadsAndWrites) 
   }
 }
 
+// The estimates choose it only for launches that take too long here.
+TEST(EmulatedLibraryWgmmaOrder, ClustersTakeTheTilesOfTheirGpc) {
+  constexpr int kSms = 16;
+  const std::pair<const char*, GemmShape> cases[] = {{"cooperative_128x64_s8", {600, 190, 136}},
+                                                     {"cooperative_64x64_w1_s12", {290, 130, 136}},
+                                                     {"cooperative_128x128_s6_c2x1", {300, 500, 136}},
+                                                     {"cooperative_128x128_s6_c1x2", {500, 300, 136}}};
+  int number = 0;
+  for (const auto& [name, shape] : cases) {
+    const GemmConfig config = library::find_config(name).value();
+    for (const bool overlaps : {false, true}) {
+      for (const std::uint64_t seed : kSeeds) {
+        SCOPED_TRACE(std::string(name) + ", seed " + std::to_string(seed));
+        LibraryProblem product = general(shape, number++);
+        product.programmatic_dependent_launch = overlaps;
+        const LibraryGemm gemm(product, emulated_memory());
+        configure({.seed = seed, .sms = kSms});
+        const library::Problem problem = gemm.problem();
+        std::unique_ptr<const library::KernelLauncher> launcher;
+        const Status made =
+            library::cooperative::kFamily.make_launcher({.problem = problem,
+                                                         .config = config,
+                                                         .active_clusters = kSms / cluster_size(config),
+                                                         .overlaps = overlaps,
+                                                         .by_gpc = true},
+                                                        &launcher);
+        ASSERT_TRUE(made.ok()) << made.message();
+        const Status launch =
+            launcher->launch(gemm.args(), gemm.args().epilogue, library::EpilogueKind::General, nullptr);
+        ASSERT_TRUE(launch.ok()) << launch.message();
+        ASSERT_STREQ(last_report(), "");
+        EXPECT_EQ(gemm.fault(), "");
+      }
+    }
+  }
+}
+
 TEST(EmulatedLibraryWgmmaChoice, SlicesALongKAsFarAsTheWorkspaceGoes) {
   constexpr int kSms = 132;
   constexpr std::size_t kBytesOfASlice = std::size_t{60} * 64 * sizeof(float);
@@ -804,6 +842,35 @@ TEST(WgmmaLoads, EndWithAKMajorOperand) {
   EXPECT_EQ(loaded_lines(k_major, 17, 128, 2), 48);
   EXPECT_EQ(loaded_lines(k_major, 70, 128, 2), 128);
   EXPECT_EQ(loaded_lines(mn_major, 1, 64, 1), 64);
+}
+
+TEST(WgmmaEstimate, LaysTilesByGpcWhereL2IsTheLimitOrNoClusterShares) {
+  constexpr int kSms = 132;
+  const auto estimate_of = [](GemmShape shape, const char* name) {
+    library::KernelArgs args{};
+    args.shape = shape;
+    args.batch_count = 1;
+    args.a = args.b = {nullptr, OperandMajor::K, shape.k, 0};
+    return library::estimate(args, library::find_config(name).value(),
+                             [](const GemmConfig& config) { return kSms / cluster_size(config); });
+  };
+  const auto by_gpc = [&](GemmShape shape, const char* name) { return estimate_of(shape, name).by_gpc; };
+  EXPECT_TRUE(by_gpc({945, 1664, 24576}, "cooperative_96x128_t_s6_c2x1"));
+  EXPECT_TRUE(by_gpc({512, 2048, 8192}, "cooperative_128x64_s8_c1x2"));
+  EXPECT_TRUE(by_gpc({1643, 1152, 5632}, "cooperative_128x128_s6"));
+  // Pairs lie where they should only on an empty GPU.
+  EXPECT_FALSE(estimate_of({945, 1664, 24576}, "cooperative_96x128_t_s6_c2x1").overlaps);
+  EXPECT_TRUE(by_gpc({1024, 2048, 5632}, "cooperative_128x128_s6"));
+  EXPECT_TRUE(estimate_of({1024, 2048, 5632}, "cooperative_128x128_s6").overlaps);
+  // Short; tensor cores are the limit; no other cluster loads the same B, or no other CTA; a larger cluster; split-K; two
+  // waves.
+  EXPECT_FALSE(by_gpc({945, 1664, 1024}, "cooperative_96x128_t_s6_c2x1"));
+  EXPECT_FALSE(by_gpc({799, 4112, 9088}, "cooperative_160x192_wn_t_s4_c2x1"));
+  EXPECT_FALSE(by_gpc({64, 8192, 8192}, "cooperative_64x128_w1_s8_c1x2"));
+  EXPECT_FALSE(by_gpc({64, 8192, 8192}, "cooperative_64x64_w1_s12"));
+  EXPECT_FALSE(by_gpc({1024, 2048, 8192}, "cooperative_128x128_s6_c2x2"));
+  EXPECT_FALSE(by_gpc({1024, 1024, 16384}, "cooperative_128x128_s6_k2"));
+  EXPECT_FALSE(by_gpc({1643, 2304, 5632}, "cooperative_128x128_s6"));
 }
 
 TEST(WgmmaEstimate, SaysWhatLimitsAConfiguration) {

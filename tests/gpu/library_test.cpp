@@ -338,6 +338,32 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
                            return std::get<0>(param.param) + "_" + to_string(std::get<1>(param.param));
                          });
 
+// A tile for each CTA or pair of CTAs, side by side in each GPC. One of the grids has a CTA more than tiles.
+TEST(LibraryLargeShapesOfOneWave, MatchTheFp64Product) {
+  HG_SKIP_WITHOUT_HOPPER();
+  struct Case {
+    const char* config;
+    GemmShape shape;
+  };
+  for (const auto& [config, shape] : {Case{"cooperative_96x128_t_s6_c2x1", {945, 1664, 8192}},
+                                      Case{"cooperative_128x64_s8_c1x2", {512, 2048, 8192}},
+                                      Case{"cooperative_128x128_s6", {1643, 1152, 5632}}}) {
+    SCOPED_TRACE(config);
+    GemmDescriptor gemm;
+    gemm.m = shape.m;
+    gemm.n = shape.n;
+    gemm.k = shape.k;
+    gemm.b.order = Layout::ColumnMajor;
+    GemmPlan plan;
+    const Status created = plan.create(gemm, options_of(config));
+    ASSERT_TRUE(created.ok()) << created.message();
+    EXPECT_NE(plan.explain().find("neighbouring tiles in each GPC"), std::string::npos) << plan.explain();
+    for (const Layout b_layout : {Layout::ColumnMajor, Layout::RowMajor}) {
+      expect_verified_plan(config, {.shape = shape, .b_layout = b_layout});
+    }
+  }
+}
+
 // Clusters that keep pace, and then have narrow tiles or none.
 TEST(LibraryLargeShapesOfWaves, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();

@@ -203,14 +203,14 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;
   };
   if (kernel.schedule == Schedule::SmallM) {
+    if (args.shape.m > kMostSmallMTiles * kernel.block_m) return false;
     // A tile needs whole pairs of gate and up.
     if (args.epilogue.is_gated && kernel.block_n % (2 * kGateColumns) != 0) return false;
     // The launch has a CTA for each tile and each of its parts of K.
     const std::int64_t most_ctas = std::int64_t{ceil_div(args.shape.m, kernel.block_m)} *
                                    ceil_div(args.shape.n, kernel.block_n) * args.batch_count *
                                    max_split_k(kernel);
-    return has_room(stage_lines_n(kernel)) && args.shape.m <= kMostSmallMTiles * kernel.block_m &&
-           most_ctas <= std::numeric_limits<int>::max();
+    return has_room(stage_lines_n(kernel)) && most_ctas <= std::numeric_limits<int>::max();
   }
   if (kernel.narrow_n == 0) return kernel.epilogues == Epilogues::All || needs_alpha_only(kernel, problem);
   if (!has_room(kernel.cluster_n * kernel.block_n)) return false;

@@ -87,9 +87,36 @@ Part longest(std::initializer_list<Part> parts) {
                            [](const Part& x, const Part& y) { return x.us < y.us; });
 }
 
+/// In which order the clusters of a wave take tiles.
+enum class Neighbours {
+  Anywhere,  ///< clusters with neighbouring tiles may be in different GPCs
+  InGpc      ///< Estimate::by_gpc
+};
+
+/// The bytes of a K block that L2 reads for all CTAs of the wave. Each of them loads these rows of A and of B.
+double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double rows_a, double rows_b,
+                   const Wave& wave, Neighbours neighbours) {
+  // SMs of a GPC that ask for the same rows at about the same time get them by one read from L2.
+  const auto reads = [&](double rows, double sharers, int multicast) {
+    double without_gain = model.l2_sharers;
+    if (neighbours == Neighbours::InGpc) {
+      if (multicast > 1) return rows * wave.ctas;  // each multicast is a read of its own
+      constexpr double kPairsOfGpc = 8;
+      constexpr double kCtasAlongASide = 4;
+      const bool is_alone = cluster_size(kernel) == 1;
+      without_gain = is_alone ? model.l2_sharers_ctas_by_gpc : model.l2_sharers_pairs_by_gpc;
+      sharers = std::min(sharers, is_alone ? kCtasAlongASide : kPairsOfGpc);
+    }
+    return rows * wave.ctas / std::max(1.0, sharers / without_gain);
+  };
+  return (reads(rows_a, wave.sharers_a, kernel.cluster_n) + reads(rows_b, wave.sharers_b, kernel.cluster_m)) *
+         kBlockK * kInputBytes;
+}
+
 /// The time of a K block, if each CTA of the wave loads these rows of A and of B.
 Part block_time(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
-                double rows_a, double rows_b, const Wave& wave) {
+                double rows_a, double rows_b, const Wave& wave,
+                Neighbours neighbours = Neighbours::Anywhere) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
@@ -100,12 +127,7 @@ Part block_time(const CostModel& model, const KernelArgs& args, const KernelConf
       is_small_m ? model.small_m_sm_bytes_per_us / (shares_an_sm(kernel) ? 2 : 1) : model.sm_bytes_per_us;
   const double requests_us =
       (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) / model.sm_lines_per_us;
-  // SMs of a GPC that ask for the same rows at about the same time get them by one read from L2.
-  const auto reads = [&](double rows, double sharers) {
-    return rows * wave.ctas / std::max(1.0, sharers / model.l2_sharers);
-  };
-  const double l2_bytes =
-      (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
+  const double l2_bytes = l2_bytes_of(model, kernel, rows_a, rows_b, wave, neighbours);
   return longest({{products_us, Limit::TensorCores},
                   {bytes / sm_bytes_per_us, Limit::SmBytes},
                   {l2_bytes / model.l2_bytes_per_us, Limit::L2},
@@ -123,6 +145,35 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
          elems * peers / config.split_k / model.reduce_elems_per_us;
 }
 
+constexpr double kFewUs = 15;
+
+/// Whether clusters with one tile each gain if they take their tiles by GPC. This is what was measured on an H100
+/// (profiles/experiments.md, 45):
+/// - Pairs must not overlap the launch before them, because only an empty GPU places them as expected. They gain if L2 is
+///   about the limit: 945x1664x24576 went from 130 to 100 us, and 512x2048x4096 from 19.5 to 15.8. Elsewhere short launches
+///   lose: 359x3840x3584 went from 18.0 to 19.0 us.
+/// - CTAs without a cluster gain even if their launches overlap: 1643x1152x5632 went from 35.2 to 31.0 us, and 256x8192x4096
+///   from 30.0 to 28.7.
+/// - Launches of less than 15 us gain more if they overlap.
+///
+/// clusters, active: see can_overlap(); wave: of the clusters; block_us: of a K block in any other order.
+bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t clusters, std::int64_t active,
+                 double rows_a, double rows_b, const Wave& wave, double block_us, double busy_us) {
+  const KernelConfig& kernel = config.kernel;
+  if (kernel.schedule == Schedule::SmallM || config.split_k > 1 || shares_an_sm(kernel)) return false;
+  if (clusters > active || busy_us < kFewUs) return false;
+  if (cluster_size(config) == 1) return std::min(wave.sharers_a, wave.sharers_b) >= 2;
+  if (cluster_size(config) != 2) return false;
+  if ((kernel.cluster_n > 1 ? wave.sharers_b : wave.sharers_a) < model.l2_sharers_pairs_by_gpc) return false;
+  // Clusters do not share what is multicast.
+  const Wave plain_loads = {wave.ctas, kernel.cluster_n > 1 ? 1 : wave.sharers_a,
+                            kernel.cluster_m > 1 ? 1 : wave.sharers_b};
+  const double l2_us =
+      l2_bytes_of(model, kernel, rows_a, rows_b, plain_loads, Neighbours::Anywhere) / model.l2_bytes_per_us;
+  constexpr double kAboutTheLimit = 0.85;
+  return l2_us > kAboutTheLimit * block_us;
+}
+
 /// Whether launches gain if they begin while the kernel before them in the stream ends. Waiting CTAs take the SMs that
 /// become free first. This is what was measured:
 /// - Fewer CTAs than SMs are then spread unevenly, which costs time if they take long. 16x28672x4096 with 112 CTAs of
@@ -136,11 +187,10 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
 /// - Clusters also gain if there is room for all of the next launch. This was measured for pairs that share SMs
 ///   (1x4608x3584 went from 11.3 to 10.4 us) and for larger clusters. Pairs that do not share SMs gain whenever they
 ///   are short.
-/// - Clusters must not take several tiles in an order that knows which clusters share a GPC.
+/// - Clusters must not take tiles in an order that knows which clusters share a GPC.
 ///
 /// clusters: of the grid, one for each tile; active: how many run at a time.
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us) {
-  constexpr double kFewUs = 15;
   const int size = cluster_size(config);
   if (size == 1) {
     if (busy_us < kFewUs) return true;
@@ -221,7 +271,11 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double rows_a = rows / kernel.cluster_n;
   const double rows_b = columns / kernel.cluster_m;
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
-  const Part block = block_time(model, args, kernel, flops, rows_a, rows_b, wave);
+  const Part block_anywhere = block_time(model, args, kernel, flops, rows_a, rows_b, wave);
+  const bool by_gpc = pays_by_gpc(model, config, clusters, active, rows_a, rows_b, wave, block_anywhere.us,
+                                  k_blocks * block_anywhere.us);
+  const Part block = by_gpc ? block_time(model, args, kernel, flops, rows_a, rows_b, wave, Neighbours::InGpc)
+                            : block_anywhere;
   const double elems = rows * columns;
   // The kernel for small M was not measured.
   const double epilogue_us =
@@ -245,7 +299,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           ? 0
           : model.workspace_us +
                 2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
-  const bool overlaps = can_overlap(config, clusters, active, busy_us);
+  const bool overlaps = !(by_gpc && size > 1) && can_overlap(config, clusters, active, busy_us);
   const double overhead_us = model.launch_us - (overlaps ? model.overlap_us : 0) + model.fill_us +
                              (size > 1 ? model.cluster_us : 0) + workspace_us;
   const auto all_waves = static_cast<double>(waves);
@@ -258,7 +312,8 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
                             {overhead_us + all_waves * exchange_us, Limit::Overhead},
                             {all_waves * store_us, Limit::Stores}})
                        .limit,
-          .overlaps = overlaps};
+          .overlaps = overlaps,
+          .by_gpc = by_gpc};
 }
 
 /// The estimated time of a kernel with a mixed tile N.

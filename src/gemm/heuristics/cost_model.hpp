@@ -40,6 +40,10 @@ struct CostModel {
   double sm_lines_per_us = 1100;            ///< to one SM, in requests to L2
   double l2_bytes_per_us = 8.57e6;          ///< that all SMs read from L2
   double l2_sharers = 7.13;  ///< clusters that load the same rows: from so many on, they share reads
+  /// The same where the clusters of a GPC lie side by side, for clusters of two, and for CTAs without a cluster. These are
+  /// counts of L2's reads (profiles/experiments.md, 45).
+  double l2_sharers_pairs_by_gpc = 3;
+  double l2_sharers_ctas_by_gpc = 1.8;
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
   double memory_share = 0.825;  ///< of the peak, with reads that are not balanced over all channels
   double few_stages_memory_share = 0.865;  ///< with less under way at a time (profiles/experiments.md, 43)
@@ -93,6 +97,9 @@ struct Estimate {
   Limit limit;
   /// Launches gain if they begin before the kernel before them in the stream ends.
   bool overlaps = false;
+  /// The clusters of a GPC take tiles that lie side by side, so that they share reads of L2. Each cluster has one tile.
+  /// (Where clusters take several tiles, the kernels see to it themselves.)
+  bool by_gpc = false;
 };
 
 /// The estimated time of the problem with `config`, whose kernel must be able to compute it.

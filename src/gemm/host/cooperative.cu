@@ -36,10 +36,19 @@ const Instance& instance_of(const KernelConfig& kernel) {
   return *found;  // all_configs() has no other kernel
 }
 
+/// Rows of cluster tiles in a band, for clusters that have a tile each. The clusters of a GPC take consecutive tiles, and
+/// should load few different lines: plain loads of the same line become one read of L2, but multicasts do not.
+int rows_of_gpc(const KernelConfig& kernel, TileGrid grid) {
+  constexpr int kSideOfABlock = 4;          // a GPC has 16 or 18 SMs
+  if (kernel.cluster_m > 1) return 1;       // B is multicast, so a row of tiles shares A
+  if (kernel.cluster_n > 1) return grid.m;  // A is multicast, so a column of tiles shares B
+  return kSideOfABlock;
+}
+
 class Launcher final : public KernelLauncher {
  public:
   explicit Launcher(const LauncherRequest& request) : instance_(instance_of(request.config.kernel)) {
-    const auto& [problem, config, active_clusters, overlaps] = request;
+    const auto& [problem, config, active_clusters, overlaps, by_gpc] = request;
     const KernelArgs& args = problem.args;
     const KernelConfig& kernel = config.kernel;
     const GemmShape shape = args.shape;
@@ -76,7 +85,8 @@ class Launcher final : public KernelLauncher {
     matrices_.aux_tma_columns = aux_tma_columns(problem);
     // The Hilbert curve pays if there are several waves, because a wave finds operands in L2 that the one before it
     // left.
-    params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
+    params_.order = has_one_tile ? TileOrder::Bands : TileOrder::Hilbert;
+    params_.band_m = grid.m;
     params_.split = config.split_k;
     const int k_blocks = k_blocks_of_cluster(args, config);
     params_.k_blocks = k_blocks / config.split_k;
@@ -96,10 +106,16 @@ class Launcher final : public KernelLauncher {
     params_.workspace_split_k = config.workspace_split_k;
     params_.cluster_k_blocks = k_blocks;
 
-    if (params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2 &&
-        workers <= ClusterPositions::kMaxClusters) {
-      by_gpc_.emplace(workers);
+    if (by_gpc && size == 1) {
+      // The GPCs are known of clusters of two.
+      launch_.cluster_size = 2;
+      launch_.ctas += launch_.ctas % 2;
     }
+    const int clusters = static_cast<int>(launch_.ctas) / launch_.cluster_size;
+    if (by_gpc || (params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2)) {
+      if (clusters <= ClusterPositions::kMaxClusters) by_gpc_.emplace(clusters);
+    }
+    if (by_gpc) params_.band_m = rows_of_gpc(kernel, grid);
   }
 
   /// See make_prepared().

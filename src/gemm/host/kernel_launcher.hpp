@@ -30,6 +30,7 @@ struct LauncherRequest {
   const GemmConfig& config;  ///< whose kernel can_compute() the problem
   int active_clusters;       ///< clusters that the GPU runs at a time, at least 1
   bool overlaps;             ///< the kernel may start before the one before it in the stream ends
+  bool by_gpc;               ///< see Estimate
 };
 
 /// KernelFamily::make_launcher for a Launcher that is constructed from the request. Everything that can fail is in its

@@ -199,7 +199,9 @@ std::string text_of(const Estimate& estimate) {
   char numbers[96];
   std::snprintf(numbers, sizeof numbers, "%.1f us, %d %s %.0f %% full", estimate.time_us, estimate.waves,
                 estimate.waves == 1 ? "wave," : "waves, the last one", 100 * estimate.last_wave);
-  return name_of(estimate.config) + ": " + numbers + ", limited by " + std::string(to_string(estimate.limit));
+  return name_of(estimate.config) + ": " + numbers + ", limited by " +
+         std::string(to_string(estimate.limit)) +
+         (estimate.by_gpc ? ", with neighbouring tiles in each GPC" : "");
 }
 
 std::vector<std::string> configs() {
@@ -302,7 +304,8 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
             .make_launcher({.problem = problem,
                             .config = config,
                             .active_clusters = active_clusters(device, config),
-                            .overlaps = problem.programmatic_dependent_launch && estimate.overlaps},
+                            .overlaps = problem.programmatic_dependent_launch && estimate.overlaps,
+                            .by_gpc = estimate.by_gpc},
                            &launcher));
     if (config.workspace_split_k > 1) HG_RETURN_IF_ERROR(load_reduce_partials());
     std::string text = explain(estimate, estimates, general, reason);

@@ -55,7 +55,7 @@
 
 namespace hopper_gemm::library::cooperative {
 
-enum class TileOrder { Columns, Hilbert };
+enum class TileOrder { Bands, Hilbert };
 
 /// The kernel's parameters beside the tensor maps.
 struct Params {
@@ -74,6 +74,7 @@ struct Params {
   bool b_is_batched;
   bool is_fp16;
   TileOrder order;
+  int band_m;        ///< rows of cluster tiles of a band, each column by column
   int split;         ///< CTAs of a cluster that share a tile's K; 1 if a cluster shares loads
   int k_blocks;      ///< K blocks of each of these CTAs
   int longer_parts;  ///< how many of these CTAs have one K block more
@@ -208,13 +209,22 @@ struct CtaTile {
   }
 };
 
+/// The place in the raster order where a cluster begins. A position stands for clusters_at_a_time consecutive clusters.
+__device__ __forceinline__ cuda::std::uint32_t first_place(cuda::std::uint32_t cluster,
+                                                           cuda::std::uint32_t clusters_at_a_time,
+                                                           const ClusterPositions& positions) {
+  const cuda::std::uint32_t number = cluster / clusters_at_a_time;
+  if (number >= ClusterPositions::kMaxClusters) return cluster;
+  return positions.position[number] * clusters_at_a_time + cluster % clusters_at_a_time;
+}
+
 /// The cluster tile at a place of the raster order: batch after batch. Its m counts on from one batch to the next.
 __device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params, int leaf) {
   const cuda::std::uint32_t tiles = params.grid.num_tiles();
   const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
   index -= batch * tiles;
   TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, params.grid, leaf)
-                                                      : column_order(index, params.grid);
+                                                      : supertile_order(index, params.grid, params.band_m);
   tile.m += static_cast<int>(batch) * params.grid.m;
   return tile;
 }
@@ -655,7 +665,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   constexpr bool kCanUseWorkspace = Config::kCanSplit && !Config::kIsAlphaOnly;
 
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
-  const bool has_one_tile = params.num_tiles <= nclusterid_x();
+  // Lone CTAs take their tiles as if they were clusters, even if the launch has clusters of two.
+  const bool is_alone = Config::kClusterSize == 1 && split == 1;
+  const cuda::std::uint32_t cluster = is_alone ? blockIdx.x : clusterid_x();
+  const cuda::std::uint32_t num_clusters = is_alone ? gridDim.x : nclusterid_x();
+  const bool has_one_tile = params.num_tiles <= num_clusters;
   const bool has_bias = !Config::kIsAlphaOnly && params.epilogue.operations.bias_kind != Bias::None;
   if (thread == Config::kNumConsumerThreads) {
     prefetch_tensormap(&tensor_map_a);
@@ -682,9 +696,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int cta_rank = static_cast<int>(cluster_ctarank());
   const int rank_m = Config::kClusterM == 1 ? 0 : cta_rank % Config::kClusterM;
   const int rank_n = Config::kClusterN == 1 ? 0 : cta_rank / Config::kClusterM;
-  const int split_rank = Config::kCanSplit ? cta_rank : 0;
-  const cuda::std::uint32_t cluster = clusterid_x();
-  const cuda::std::uint32_t num_clusters = nclusterid_x();
+  const int split_rank = Config::kCanSplit && split > 1 ? cta_rank : 0;
   // If K does not divide evenly, the first CTAs take one K block more.
   const int longer_parts = Config::kCanSplit ? params.longer_parts : 0;
   const int num_k_blocks = params.k_blocks + (split_rank < longer_parts ? 1 : 0);
@@ -693,12 +705,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const auto tile_of = [&](TileCoord cluster_tile) {
     return CtaTile<Config>(cluster_tile, params, rank_m, rank_n);
   };
+  const cuda::std::uint32_t first_index = first_place(cluster, is_alone ? 2 : 1, positions);
   // If each cluster has one tile, every warp finds it by itself. The producer warp does so before it waits for the
   // peers.
-  const cuda::std::uint32_t first_index =
-      has_one_tile || num_clusters > ClusterPositions::kMaxClusters ? cluster : positions.position[cluster];
   const auto find_only_tile = [&] {
-    return has_one_tile ? tile_at(cluster, params, Config::kLeaf) : TileCoord{};
+    return has_one_tile ? tile_at(first_index, params, Config::kLeaf) : TileCoord{};
   };
   const TileCoord producers_only_tile = is_in_producer_warp ? find_only_tile() : TileCoord{};
 
