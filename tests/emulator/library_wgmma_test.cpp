@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cluster_placement.hpp"
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
 #include "fresh_seed.hpp"
@@ -586,6 +587,17 @@ TEST(EmulatedLibraryWgmmaOverlap, LaunchesWaitForWhatTheOneAheadReadsAndWrites) 
       EXPECT_EQ(gemm.fault(), "");
     }
   }
+}
+
+// The emulated GPCs have clusters 0, 2 and 6; 1, 4 and 7; 3 and 5.
+TEST(EmulatedLibraryWgmmaOrder, GivesTheClustersOfAGpcWhatTheOrderHasSideBySide) {
+  const auto positions_of = [](std::vector<std::uint8_t> order) {
+    const ClusterPositions positions = LastingClusterPositions(8, std::move(order)).get();
+    return std::vector<int>(positions.position, positions.position + 8);
+  };
+  EXPECT_THAT(positions_of({}), testing::ElementsAre(0, 3, 1, 6, 4, 7, 2, 5));
+  // Two rows of four tiles, which are numbered column by column.
+  EXPECT_THAT(positions_of({0, 2, 4, 6, 1, 3, 5, 7}), testing::ElementsAre(0, 6, 2, 5, 1, 7, 4, 3));
 }
 
 // The estimates choose it only for launches that take too long here.

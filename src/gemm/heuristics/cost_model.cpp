@@ -20,8 +20,14 @@ bool has_few_stages(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::Cooperative && kernel.stages * stage_bytes(kernel) <= kMostBytes;
 }
 
+/// In which order the clusters of a wave take tiles.
+enum class Neighbours {
+  Anywhere,  ///< clusters with neighbouring tiles may be in different GPCs
+  InGpc      ///< Estimate::by_gpc
+};
+
 /// How many times as long the products take as with the largest tiles.
-double tile_slowness(const CostModel& model, const KernelConfig& kernel) {
+double tile_slowness(const CostModel& model, const KernelConfig& kernel, Neighbours neighbours) {
   constexpr int kFewColumns = 64;
   const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
   const int tile_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
@@ -29,14 +35,16 @@ double tile_slowness(const CostModel& model, const KernelConfig& kernel) {
   if (wgmma_n == kFewColumns) return model.slowness_64_columns;
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) return model.slowness_one_consumer;
   const int elems = kernel.block_m * kernel.block_n;
-  if (elems <= 128 * 128) return model.slowness_small_tiles;
+  if (elems <= 128 * 128) {
+    return neighbours == Neighbours::InGpc ? model.slowness_small_tiles_by_gpc : model.slowness_small_tiles;
+  }
   const bool is_medium =
       kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0 && elems < 128 * 256;
   return is_medium ? model.slowness_medium_tiles : 1.0;
 }
 
-double slowness(const CostModel& model, const KernelConfig& kernel) {
-  return tile_slowness(model, kernel) * (has_few_stages(kernel) ? model.slowness_few_stages : 1);
+double slowness(const CostModel& model, const KernelConfig& kernel, Neighbours neighbours) {
+  return tile_slowness(model, kernel, neighbours) * (has_few_stages(kernel) ? model.slowness_few_stages : 1);
 }
 
 /// The share of the memory's peak that a kernel of one tile N gets.
@@ -87,12 +95,6 @@ Part longest(std::initializer_list<Part> parts) {
                            [](const Part& x, const Part& y) { return x.us < y.us; });
 }
 
-/// In which order the clusters of a wave take tiles.
-enum class Neighbours {
-  Anywhere,  ///< clusters with neighbouring tiles may be in different GPCs
-  InGpc      ///< Estimate::by_gpc
-};
-
 /// The bytes of a K block that L2 reads for all CTAs of the wave. Each of them loads these rows of A and of B.
 double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double rows_a, double rows_b,
                    const Wave& wave, Neighbours neighbours) {
@@ -121,7 +123,8 @@ Part block_time(const CostModel& model, const KernelArgs& args, const KernelConf
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
   // bandwidth is the limit.
-  const double products_us = flops / model.sm_flops_per_us * slowness(model, kernel) + bytes * model.byte_us;
+  const double products_us =
+      flops / model.sm_flops_per_us * slowness(model, kernel, neighbours) + bytes * model.byte_us;
   // If an SM has room for two CTAs, some SMs run two, even while others run none.
   const double sm_bytes_per_us =
       is_small_m ? model.small_m_sm_bytes_per_us / (shares_an_sm(kernel) ? 2 : 1) : model.sm_bytes_per_us;
@@ -145,8 +148,6 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
          elems * peers / config.split_k / model.reduce_elems_per_us;
 }
 
-constexpr double kFewUs = 15;
-
 /// Whether clusters with one tile each gain if they take their tiles by GPC. This is what was measured on an H100
 /// (profiles/experiments.md, 45):
 /// - Pairs must not overlap the launch before them, because only an empty GPU places them as expected. They gain if L2 is
@@ -154,14 +155,16 @@ constexpr double kFewUs = 15;
 ///   lose: 359x3840x3584 went from 18.0 to 19.0 us.
 /// - CTAs without a cluster gain even if their launches overlap: 1643x1152x5632 went from 35.2 to 31.0 us, and 256x8192x4096
 ///   from 30.0 to 28.7.
-/// - Launches of less than 15 us gain more if they overlap.
+/// - Launches of about ten microseconds gain more if they overlap: 1024x2048x1024 went from 8.2 to 9.1 us.
 ///
-/// clusters, active: see can_overlap(); wave: of the clusters; block_us: of a K block in any other order.
+/// clusters, active: see can_overlap(); wave: of the clusters; block_us: of a K block in any other order; products_us: of
+/// all K blocks.
 bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t clusters, std::int64_t active,
-                 double rows_a, double rows_b, const Wave& wave, double block_us, double busy_us) {
+                 double rows_a, double rows_b, const Wave& wave, double block_us, double products_us) {
   const KernelConfig& kernel = config.kernel;
   if (kernel.schedule == Schedule::SmallM || config.split_k > 1 || shares_an_sm(kernel)) return false;
-  if (clusters > active || busy_us < kFewUs) return false;
+  constexpr double kManyUs = 11;
+  if (clusters > active || products_us < kManyUs) return false;
   if (cluster_size(config) == 1) return std::min(wave.sharers_a, wave.sharers_b) >= 2;
   if (cluster_size(config) != 2) return false;
   if ((kernel.cluster_n > 1 ? wave.sharers_b : wave.sharers_a) < model.l2_sharers_pairs_by_gpc) return false;
@@ -170,7 +173,7 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
                             kernel.cluster_m > 1 ? 1 : wave.sharers_b};
   const double l2_us =
       l2_bytes_of(model, kernel, rows_a, rows_b, plain_loads, Neighbours::Anywhere) / model.l2_bytes_per_us;
-  constexpr double kAboutTheLimit = 0.85;
+  constexpr double kAboutTheLimit = 0.7;
   return l2_us > kAboutTheLimit * block_us;
 }
 
@@ -191,6 +194,7 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 ///
 /// clusters: of the grid, one for each tile; active: how many run at a time.
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us) {
+  constexpr double kFewUs = 15;
   const int size = cluster_size(config);
   if (size == 1) {
     if (busy_us < kFewUs) return true;

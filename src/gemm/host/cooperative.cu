@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "device/cluster_placement.hpp"
 #include "device/launch.hpp"
@@ -36,13 +37,17 @@ const Instance& instance_of(const KernelConfig& kernel) {
   return *found;  // all_configs() has no other kernel
 }
 
-/// Rows of cluster tiles in a band, for clusters that have a tile each. The clusters of a GPC take consecutive tiles, and
-/// should load few different lines: plain loads of the same line become one read of L2, but multicasts do not.
-int rows_of_gpc(const KernelConfig& kernel, TileGrid grid) {
-  constexpr int kSideOfABlock = 4;          // a GPC has 16 or 18 SMs
-  if (kernel.cluster_m > 1) return 1;       // B is multicast, so a row of tiles shares A
-  if (kernel.cluster_n > 1) return grid.m;  // A is multicast, so a column of tiles shares B
-  return kSideOfABlock;
+/// The numbers, column by column, of a row's tiles after those of the row before, in each of the matrices.
+std::vector<std::uint8_t> row_by_row(TileGrid grid, int matrices) {
+  std::vector<std::uint8_t> numbers;
+  for (int matrix = 0; matrix < matrices; ++matrix) {
+    for (int m = 0; m < grid.m; ++m) {
+      for (int n = 0; n < grid.n; ++n) {
+        numbers.push_back(static_cast<std::uint8_t>((matrix * grid.n + n) * grid.m + m));
+      }
+    }
+  }
+  return numbers;
 }
 
 class Launcher final : public KernelLauncher {
@@ -85,7 +90,7 @@ class Launcher final : public KernelLauncher {
     matrices_.aux_tma_columns = aux_tma_columns(problem);
     // The Hilbert curve pays if there are several waves, because a wave finds operands in L2 that the one before it
     // left.
-    params_.order = has_one_tile ? TileOrder::Bands : TileOrder::Hilbert;
+    params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
     params_.band_m = grid.m;
     params_.split = config.split_k;
     const int k_blocks = k_blocks_of_cluster(args, config);
@@ -106,16 +111,21 @@ class Launcher final : public KernelLauncher {
     params_.workspace_split_k = config.workspace_split_k;
     params_.cluster_k_blocks = k_blocks;
 
+    // Plain loads of the same line by clusters of one GPC become one read of L2, but multicasts do not. The clusters of a
+    // GPC therefore take neighbouring tiles that share what no cluster loads by multicast.
     if (by_gpc && size == 1) {
+      constexpr int kSideOfABlock = 4;  // a GPC has 16 or 18 SMs
+      params_.band_m = kSideOfABlock;
       // The GPCs are known of clusters of two.
       launch_.cluster_size = 2;
       launch_.ctas += launch_.ctas % 2;
     }
     const int clusters = static_cast<int>(launch_.ctas) / launch_.cluster_size;
-    if (by_gpc || (params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2)) {
-      if (clusters <= ClusterPositions::kMaxClusters) by_gpc_.emplace(clusters);
+    const bool takes_more_tiles = params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2;
+    if ((by_gpc || takes_more_tiles) && clusters <= ClusterPositions::kMaxClusters) {
+      const bool shares_a = by_gpc && kernel.cluster_m > 1;
+      by_gpc_.emplace(clusters, shares_a ? row_by_row(grid, matrices) : std::vector<std::uint8_t>{});
     }
-    if (by_gpc) params_.band_m = rows_of_gpc(kernel, grid);
   }
 
   /// See make_prepared().

@@ -55,7 +55,10 @@
 
 namespace hopper_gemm::library::cooperative {
 
-enum class TileOrder { Bands, Hilbert };
+enum class TileOrder {
+  Columns,  ///< in bands of rows, if CTAs have no cluster
+  Hilbert
+};
 
 /// The kernel's parameters beside the tensor maps.
 struct Params {
@@ -74,7 +77,7 @@ struct Params {
   bool b_is_batched;
   bool is_fp16;
   TileOrder order;
-  int band_m;        ///< rows of cluster tiles of a band, each column by column
+  int band_m;        ///< rows of tiles of a band
   int split;         ///< CTAs of a cluster that share a tile's K; 1 if a cluster shares loads
   int k_blocks;      ///< K blocks of each of these CTAs
   int longer_parts;  ///< how many of these CTAs have one K block more
@@ -219,12 +222,20 @@ __device__ __forceinline__ cuda::std::uint32_t first_place(cuda::std::uint32_t c
 }
 
 /// The cluster tile at a place of the raster order: batch after batch. Its m counts on from one batch to the next.
-__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params, int leaf) {
+template <typename Config>
+__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params) {
   const cuda::std::uint32_t tiles = params.grid.num_tiles();
   const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
   index -= batch * tiles;
-  TileCoord tile = params.order == TileOrder::Hilbert ? hilbert_order(index, params.grid, leaf)
-                                                      : supertile_order(index, params.grid, params.band_m);
+  TileCoord tile;
+  if (params.order == TileOrder::Hilbert) {
+    tile = hilbert_order(index, params.grid, Config::kLeaf);
+  } else if constexpr (Config::kClusterSize == 1) {
+    tile = supertile_order(index, params.grid, params.band_m);
+  } else {
+    const auto rows = static_cast<cuda::std::uint32_t>(params.grid.m);
+    tile = {static_cast<int>(index % rows), static_cast<int>(index / rows)};
+  }
   tile.m += static_cast<int>(batch) * params.grid.m;
   return tile;
 }
@@ -709,7 +720,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   // If each cluster has one tile, every warp finds it by itself. The producer warp does so before it waits for the
   // peers.
   const auto find_only_tile = [&] {
-    return has_one_tile ? tile_at(first_index, params, Config::kLeaf) : TileCoord{};
+    return has_one_tile ? tile_at<Config>(first_index, params) : TileCoord{};
   };
   const TileCoord producers_only_tile = is_in_producer_warp ? find_only_tile() : TileCoord{};
 
@@ -789,7 +800,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       const int lane = thread % kWarpThreads;
       typename Config::BiasQueue::State bias_state;
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-        const TileCoord cluster_tile = tile_at(index, params, Config::kLeaf);
+        const TileCoord cluster_tile = tile_at<Config>(index, params);
         if (!has_one_tile && lane == 0) smem.tile_queue.send(queue_state, cluster_tile);
         queue_state.advance();
         if constexpr (!Config::kIsAlphaOnly) {
