@@ -303,7 +303,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           ? 0
           : model.workspace_us +
                 2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
-  const bool overlaps = !(by_gpc && size > 1) && can_overlap(config, clusters, active, busy_us);
+  const bool overlaps = (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us);
   const double overhead_us = model.launch_us - (overlaps ? model.overlap_us : 0) + model.fill_us +
                              (size > 1 ? model.cluster_us : 0) + workspace_us;
   const auto all_waves = static_cast<double>(waves);
