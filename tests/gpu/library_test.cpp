@@ -338,6 +338,15 @@ INSTANTIATE_TEST_SUITE_P(LargeShapes, LibraryLargeShapes,
                            return std::get<0>(param.param) + "_" + to_string(std::get<1>(param.param));
                          });
 
+GemmDescriptor with_column_major_b(GemmShape shape) {
+  GemmDescriptor gemm;
+  gemm.m = shape.m;
+  gemm.n = shape.n;
+  gemm.k = shape.k;
+  gemm.b.order = Layout::ColumnMajor;
+  return gemm;
+}
+
 // A tile for each CTA or pair of CTAs, side by side in each GPC. One of the grids has a CTA more than tiles.
 TEST(LibraryLargeShapesOfOneWave, MatchTheFp64Product) {
   HG_SKIP_WITHOUT_HOPPER();
@@ -349,13 +358,8 @@ TEST(LibraryLargeShapesOfOneWave, MatchTheFp64Product) {
                                       Case{"cooperative_128x64_s8_c1x2", {512, 2048, 8192}},
                                       Case{"cooperative_128x128_s6", {1643, 1152, 5632}}}) {
     SCOPED_TRACE(config);
-    GemmDescriptor gemm;
-    gemm.m = shape.m;
-    gemm.n = shape.n;
-    gemm.k = shape.k;
-    gemm.b.order = Layout::ColumnMajor;
     GemmPlan plan;
-    const Status created = plan.create(gemm, options_of(config));
+    const Status created = plan.create(with_column_major_b(shape), options_of(config));
     ASSERT_TRUE(created.ok()) << created.message();
     EXPECT_NE(plan.explain().find("neighbouring tiles in each GPC"), std::string::npos) << plan.explain();
     for (const Layout b_layout : {Layout::ColumnMajor, Layout::RowMajor}) {
@@ -378,13 +382,9 @@ TEST(LibraryLargeShapesOfWaves, GiveTheSameFromGraphsAtTheSameTime) {
   HG_SKIP_WITHOUT_HOPPER();
   constexpr GemmShape kShape = {2048, 3072, 131072};
   constexpr int kRuns = 10;
-  GemmDescriptor gemm;
-  gemm.m = kShape.m;
-  gemm.n = kShape.n;
-  gemm.k = kShape.k;
-  gemm.b.order = Layout::ColumnMajor;
   GemmPlan plan;
-  const Status created = plan.create(gemm, options_of("cooperative_256x192+128_s4_c1x2"));
+  const Status created =
+      plan.create(with_column_major_b(kShape), options_of("cooperative_256x192+128_s4_c1x2"));
   ASSERT_TRUE(created.ok()) << created.message();
   DeviceBuffer<std::uint16_t> a;
   DeviceBuffer<std::uint16_t> b;
