@@ -870,9 +870,9 @@ TEST(WgmmaEstimate, LaysTilesByGpcWhereL2IsTheLimitOrNoClusterShares) {
   EXPECT_TRUE(by_gpc({945, 1664, 24576}, "cooperative_96x128_t_s6_c2x1"));
   EXPECT_TRUE(by_gpc({512, 2048, 8192}, "cooperative_128x64_s8_c1x2"));
   EXPECT_TRUE(by_gpc({1643, 1152, 5632}, "cooperative_128x128_s6"));
+  EXPECT_TRUE(by_gpc({1024, 2048, 5632}, "cooperative_128x128_s6"));
   // Pairs lie where they should only on an empty GPU.
   EXPECT_FALSE(estimate_of({945, 1664, 24576}, "cooperative_96x128_t_s6_c2x1").overlaps);
-  EXPECT_TRUE(by_gpc({1024, 2048, 5632}, "cooperative_128x128_s6"));
   EXPECT_TRUE(estimate_of({1024, 2048, 5632}, "cooperative_128x128_s6").overlaps);
   // Short; tensor cores are the limit; no other cluster loads the same B, or no other CTA; a larger cluster; split-K; two
   // waves.

@@ -84,6 +84,11 @@ Wave wave_of(double clusters, int cluster_size, double rows, double columns) {
   return {clusters * cluster_size, std::min(columns, clusters / high), high};
 }
 
+/// The wave without sharers of what clusters load by multicast: each multicast is a read of L2 of its own.
+Wave plain_loads_of(const Wave& wave, const KernelConfig& kernel) {
+  return {wave.ctas, kernel.cluster_n > 1 ? 1 : wave.sharers_a, kernel.cluster_m > 1 ? 1 : wave.sharers_b};
+}
+
 /// A part of an estimated time, and what it is spent on.
 struct Part {
   double us;
@@ -99,10 +104,9 @@ Part longest(std::initializer_list<Part> parts) {
 double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double rows_a, double rows_b,
                    const Wave& wave, Neighbours neighbours) {
   // SMs of a GPC that ask for the same rows at about the same time get them by one read from L2.
-  const auto reads = [&](double rows, double sharers, int multicast) {
+  const auto reads = [&](double rows, double sharers) {
     double without_gain = model.l2_sharers;
     if (neighbours == Neighbours::InGpc) {
-      if (multicast > 1) return rows * wave.ctas;  // each multicast is a read of its own
       constexpr double kPairsOfGpc = 8;
       constexpr double kCtasAlongASide = 4;
       const bool is_alone = cluster_size(kernel) == 1;
@@ -111,8 +115,7 @@ double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double ro
     }
     return rows * wave.ctas / std::max(1.0, sharers / without_gain);
   };
-  return (reads(rows_a, wave.sharers_a, kernel.cluster_n) + reads(rows_b, wave.sharers_b, kernel.cluster_m)) *
-         kBlockK * kInputBytes;
+  return (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
 }
 
 /// The time of a K block, if each CTA of the wave loads these rows of A and of B.
@@ -157,22 +160,19 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
 ///   from 30.0 to 28.7.
 /// - Launches of about ten microseconds gain more if they overlap: 1024x2048x1024 went from 8.2 to 9.1 us.
 ///
-/// clusters, active: see can_overlap(); wave: of the clusters; block_us: of a K block in any other order; products_us: of
+/// clusters, active: see can_overlap(); plain: plain_loads_of() the clusters; block_us: of a K block in any other order; products_us: of
 /// all K blocks.
 bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t clusters, std::int64_t active,
-                 double rows_a, double rows_b, const Wave& wave, double block_us, double products_us) {
+                 double rows_a, double rows_b, const Wave& plain, double block_us, double products_us) {
   const KernelConfig& kernel = config.kernel;
   if (kernel.schedule == Schedule::SmallM || config.split_k > 1 || shares_an_sm(kernel)) return false;
   constexpr double kManyUs = 11;
   if (clusters > active || products_us < kManyUs) return false;
-  if (cluster_size(config) == 1) return std::min(wave.sharers_a, wave.sharers_b) >= 2;
+  if (cluster_size(config) == 1) return std::min(plain.sharers_a, plain.sharers_b) >= 2;
   if (cluster_size(config) != 2) return false;
-  if ((kernel.cluster_n > 1 ? wave.sharers_b : wave.sharers_a) < model.l2_sharers_pairs_by_gpc) return false;
-  // Clusters do not share what is multicast.
-  const Wave plain_loads = {wave.ctas, kernel.cluster_n > 1 ? 1 : wave.sharers_a,
-                            kernel.cluster_m > 1 ? 1 : wave.sharers_b};
+  if (std::max(plain.sharers_a, plain.sharers_b) < model.l2_sharers_pairs_by_gpc) return false;
   const double l2_us =
-      l2_bytes_of(model, kernel, rows_a, rows_b, plain_loads, Neighbours::Anywhere) / model.l2_bytes_per_us;
+      l2_bytes_of(model, kernel, rows_a, rows_b, plain, Neighbours::Anywhere) / model.l2_bytes_per_us;
   constexpr double kAboutTheLimit = 0.7;
   return l2_us > kAboutTheLimit * block_us;
 }
@@ -276,9 +276,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double rows_b = columns / kernel.cluster_m;
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
   const Part block_anywhere = block_time(model, args, kernel, flops, rows_a, rows_b, wave);
-  const bool by_gpc = pays_by_gpc(model, config, clusters, active, rows_a, rows_b, wave, block_anywhere.us,
+  const Wave plain = plain_loads_of(wave, kernel);
+  const bool by_gpc = pays_by_gpc(model, config, clusters, active, rows_a, rows_b, plain, block_anywhere.us,
                                   k_blocks * block_anywhere.us);
-  const Part block = by_gpc ? block_time(model, args, kernel, flops, rows_a, rows_b, wave, Neighbours::InGpc)
+  const Part block = by_gpc ? block_time(model, args, kernel, flops, rows_a, rows_b, plain, Neighbours::InGpc)
                             : block_anywhere;
   const double elems = rows * columns;
   // The kernel for small M was not measured.
