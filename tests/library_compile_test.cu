@@ -10,15 +10,12 @@
 
 namespace hopper_gemm::library::cooperative {
 
-HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int stages, int cluster_m = 1,
-                                             int cluster_n = 1) {
+HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int stages) {
   KernelConfig config = {.schedule = Schedule::Cooperative,
                          .consumers = consumers,
                          .block_m = 64 * consumers,
                          .block_n = block_n,
-                         .stages = stages,
-                         .cluster_m = cluster_m,
-                         .cluster_n = cluster_n};
+                         .stages = stages};
   if (block_n % kBlockK != 0) {
     config.epilogues = Epilogues::AlphaOnly;
     config.majors = Majors::KMajor;
@@ -26,9 +23,8 @@ HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int sta
   return config;
 }
 
-HG_HOST_DEVICE constexpr KernelConfig swapped_kernel(int consumers, int block_m, int block_n, int stages,
-                                                     int cluster_m, int cluster_n) {
-  KernelConfig config = kernel(consumers, block_n, stages, cluster_m, cluster_n);
+HG_HOST_DEVICE constexpr KernelConfig swapped_kernel(int consumers, int block_m, int block_n, int stages) {
+  KernelConfig config = kernel(consumers, block_n, stages);
   config.block_m = block_m;
   config.swap_ab = true;
   config.epilogues = Epilogues::AlphaOnly;
@@ -36,9 +32,8 @@ HG_HOST_DEVICE constexpr KernelConfig swapped_kernel(int consumers, int block_m,
   return config;
 }
 
-HG_HOST_DEVICE constexpr KernelConfig divided_kernel(int block_m, int block_n, int stages, int cluster_m,
-                                                     int cluster_n) {
-  KernelConfig config = swapped_kernel(2, block_m, block_n, stages, cluster_m, cluster_n);
+HG_HOST_DEVICE constexpr KernelConfig divided_kernel(int block_m, int block_n, int stages) {
+  KernelConfig config = swapped_kernel(2, block_m, block_n, stages);
   config.divides_wgmma_n = true;
   return config;
 }
@@ -47,15 +42,16 @@ HG_HOST_DEVICE constexpr KernelConfig divided_kernel(int block_m, int block_n, i
   template __global__ void gemm_kernel<Config<config, EpilogueKind::kind>>( \
       const __grid_constant__ TensorMap, const __grid_constant__ TensorMap, \
       const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
-      const __grid_constant__ MatricesOf<EpilogueKind::kind>, const __grid_constant__ ClusterPositions)
+      const __grid_constant__ MatricesOf<EpilogueKind::kind>, const __grid_constant__ ClusterStarts)
 
-HG_INSTANTIATE((kernel(2, 256, 4, 2)), General);
+HG_INSTANTIATE((kernel(2, 256, 4)), General);
+HG_INSTANTIATE((kernel(2, 64, 8)), General);
 HG_INSTANTIATE((kernel(1, 256, 5)), AlphaOnly);
-HG_INSTANTIATE((kernel(2, 208, 4, 2)), AlphaOnly);
-HG_INSTANTIATE((kernel(1, 176, 7, 2, 2)), AlphaOnly);
-HG_INSTANTIATE((swapped_kernel(2, 240, 128, 4, 2, 1)), AlphaOnly);
-HG_INSTANTIATE((swapped_kernel(1, 96, 64, 9, 2, 4)), AlphaOnly);
-HG_INSTANTIATE((divided_kernel(192, 192, 4, 1, 2)), AlphaOnly);
+HG_INSTANTIATE((kernel(2, 208, 4)), AlphaOnly);
+HG_INSTANTIATE((kernel(1, 176, 7)), AlphaOnly);
+HG_INSTANTIATE((swapped_kernel(2, 240, 128, 4)), AlphaOnly);
+HG_INSTANTIATE((swapped_kernel(1, 96, 64, 9)), AlphaOnly);
+HG_INSTANTIATE((divided_kernel(192, 192, 4)), AlphaOnly);
 
 #undef HG_INSTANTIATE
 

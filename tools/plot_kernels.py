@@ -176,7 +176,7 @@ class SwapAB:
 
 
 def swapped_kernels(folder):
-    """kSwappedKernels, as tuples (consumers, block_m, block_n, stages, cluster_m, cluster_n)."""
+    """kSwappedKernels, as tuples (consumers, block_m, block_n, stages)."""
     source = source_of(folder, "gemm/instances/cooperative_configs.hpp")
     array = re.search(r"kSwappedKernels = \{(.*?)\};", source, re.DOTALL)
     if array is None:

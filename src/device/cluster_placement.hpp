@@ -44,9 +44,8 @@ ClusterPositions positions_by_gpc(std::span<const int> placement, int num_cluste
 /// The launches then ask again until it is, and never wait for it.
 class LastingClusterPositions {
  public:
-  /// num_clusters: see positions_by_gpc(). Waits as known_cluster_placement() does. order: a permutation of the positions.
-  /// The i-th position along the GPCs becomes order[i]. Empty: they stay as they are.
-  explicit LastingClusterPositions(int num_clusters, std::vector<std::uint8_t> order = {});
+  /// num_clusters: see positions_by_gpc(). Waits as known_cluster_placement() does.
+  explicit LastingClusterPositions(int num_clusters);
 
   /// Thread-safe. May be called while a stream captures. The graph then keeps these positions.
   ClusterPositions get() const;
@@ -55,7 +54,6 @@ class LastingClusterPositions {
   void place(Patience patience) const;
 
   int num_clusters_;
-  std::vector<std::uint8_t> order_;
   mutable std::mutex mutex_;
   mutable std::atomic<bool> is_placed_ = false;
   mutable ClusterPositions positions_;  // guarded by mutex_ until is_placed_, constant from then on

@@ -36,8 +36,8 @@ ClusterPositions positions_by_gpc(std::span<const int> placement, int num_cluste
   return positions;
 }
 
-LastingClusterPositions::LastingClusterPositions(int num_clusters, std::vector<std::uint8_t> order)
-    : num_clusters_(num_clusters), order_(std::move(order)), positions_(positions_by_gpc({}, num_clusters)) {
+LastingClusterPositions::LastingClusterPositions(int num_clusters)
+    : num_clusters_(num_clusters), positions_(positions_by_gpc({}, num_clusters)) {
   place(Patience::Some);
 }
 
@@ -45,11 +45,6 @@ void LastingClusterPositions::place(Patience patience) const {
   const std::span<const int> placement = known_cluster_placement(patience);
   if (placement.empty()) return;
   positions_ = positions_by_gpc(placement, num_clusters_);
-  if (!order_.empty()) {
-    for (std::uint8_t& position : std::span(positions_.position, static_cast<std::size_t>(num_clusters_))) {
-      position = order_[position];
-    }
-  }
   is_placed_.store(true, std::memory_order_release);
 }
 

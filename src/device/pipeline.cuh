@@ -10,17 +10,19 @@
 
 namespace hopper_gemm {
 
+/// A Pipeline's cluster size that only the launch decides.
+inline constexpr int kAnyClusterSize = 0;
+
 /// The mbarriers of a ring of kNumStages_ stages in shared memory, which TMA fills and wgmma reads. A stage's full
 /// barrier completes when the announced bytes have landed, at most kStageBytes_. Its empty barrier completes when all
 /// readers are done. kNumConsumers: consumer warpgroups of a CTA. kClusterSize: CTAs that share their loads by
-/// multicast. Each of them then writes into the stages of all, and waits for the consumers of all.
+/// multicast. Each of them then writes into the stages of all, and waits for the consumers of all. With
+/// kAnyClusterSize the functions take their number.
 template <int kNumStages_, int kStageBytes_, int kNumConsumers, int kClusterSize = 1>
 struct Pipeline {
   static constexpr int kNumStages = kNumStages_;
   static constexpr int kStageBytes = kStageBytes_;
   static constexpr int kFullArrivals = 1;  // the producer thread of the same CTA
-  static constexpr int kEmptyArrivals =
-      kNumConsumers * kClusterSize;  // one thread of each warpgroup that reads
   static_assert(kStageBytes < (1 << 20), "a phase counts at most 2^20 - 1 bytes");
   using State = PipelineState<kNumStages>;
 
@@ -30,10 +32,11 @@ struct Pipeline {
   /// used_stages: a kernel that uses fewer stages than the ring has needs fewer mbarriers. Threads: one. The same
   /// thread must then call fence_mbarrier_init_release_cluster(), and __syncthreads() or, with a cluster, the cluster
   /// barrier must follow.
-  __device__ __forceinline__ void init(int used_stages = kNumStages) {
+  __device__ __forceinline__ void init(int used_stages = kNumStages, int cluster_size = kClusterSize) {
+    const int empty_arrivals = kNumConsumers * cluster_size;  // one thread of each warpgroup that reads
     for (int stage = 0; stage < used_stages; ++stage) {
       ptx::mbarrier_init(full(stage), kFullArrivals);
-      ptx::mbarrier_init(empty(stage), kEmptyArrivals);
+      ptx::mbarrier_init(empty(stage), empty_arrivals);
     }
   }
 
@@ -83,14 +86,13 @@ struct Pipeline {
   /// Across a cluster the arrival and the producer's wait are relaxed. Complete reads need no ordering. Neither does
   /// what threads wrote to the stage if TMA has read it since. thread: number in the warpgroup. Threads: the whole
   /// consumer warpgroup.
-  __device__ __forceinline__ void consumer_release(State state, int thread) {
-    if constexpr (kClusterSize == 1) {
-      if (thread == 0) ptx::mbarrier_arrive(empty(state.stage));
-    } else {
-      if (thread < kClusterSize) {
-        ptx::mbarrier_arrive_relaxed_cluster(
-            ptx::mapa(empty(state.stage), static_cast<cuda::std::uint32_t>(thread)));
-      }
+  __device__ __forceinline__ void consumer_release(State state, int thread, int cluster_size = kClusterSize) {
+    // Two conditions without a branch around them become two predicated instructions in the loop over K.
+    const bool is_alone = cluster_size == 1;
+    if (is_alone && thread == 0) ptx::mbarrier_arrive(empty(state.stage));
+    if (!is_alone && thread < cluster_size) {
+      ptx::mbarrier_arrive_relaxed_cluster(
+          ptx::mapa(empty(state.stage), static_cast<cuda::std::uint32_t>(thread)));
     }
   }
 

@@ -44,6 +44,12 @@ HG_HOST_DEVICE constexpr TileCoord linear_order(cuda::std::uint32_t index, TileG
   return {static_cast<int>(index / n), static_cast<int>(index % n)};
 }
 
+/// Column by column.
+HG_HOST_DEVICE constexpr TileCoord column_order(cuda::std::uint32_t index, TileGrid grid) {
+  const auto m = static_cast<cuda::std::uint32_t>(grid.m);
+  return {static_cast<int>(index % m), static_cast<int>(index / m)};
+}
+
 /// Raster groups of `band_m` rows of tiles, each column by column. A wave of C workers covers about band_m rows and
 /// C / band_m columns. band_m ≥ 1.
 HG_HOST_DEVICE constexpr TileCoord supertile_order(cuda::std::uint32_t index, TileGrid grid, int band_m) {

@@ -39,8 +39,8 @@ HG_HOST_DEVICE constexpr bool takes_mn_major_b(Majors majors) {
   return majors == Majors::Any || majors == Majors::KMajorA;
 }
 
-/// What is decided at compile time: what one CTA computes, and how CTAs share their loads. It is a structural type,
-/// because it is a template parameter of the kernels.
+/// What one CTA computes, and how CTAs share their loads. It is decided at compile time, but for the cluster of the
+/// cooperative kernel of one tile N. It is a structural type, because it is a template parameter of the kernels.
 struct KernelConfig {
   Schedule schedule;
   int consumers;      ///< consumer warpgroups: 1 or 2
@@ -87,6 +87,12 @@ enum class EpilogueKind {
 inline constexpr int kStoreBufferBytes = 16 * 128;
 /// Rows of D that a consumer warpgroup stages and stores at a time with swap-AB.
 inline constexpr int kSwappedRows = 32;
+
+/// The same without a cluster. The cooperative kernel of one tile N is compiled for it, and launched in any cluster.
+HG_HOST_DEVICE constexpr KernelConfig without_cluster(KernelConfig kernel) {
+  kernel.cluster_m = kernel.cluster_n = 1;
+  return kernel;
+}
 
 HG_HOST_DEVICE constexpr int cluster_size(const KernelConfig& kernel) {
   return kernel.cluster_m * kernel.cluster_n;
@@ -142,7 +148,11 @@ HG_HOST_DEVICE constexpr int buffer_bytes(const KernelConfig& kernel) {
 /// Whether the CTAs of a cluster may share a tile's K. They then share no loads. The reduction takes registers, which
 /// the larger tiles of two consumers do not leave.
 HG_HOST_DEVICE constexpr bool can_split_k(const KernelConfig& kernel) {
-  return cluster_size(kernel) == 1 && kernel.epilogues == Epilogues::All &&
+  // With swap-AB, a consumer of the cooperative kernel stores kSwappedRows rows at a time, whoever has added them up.
+  const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
+  const bool has_whole_pieces = is_swapped ? kernel.block_m % kSwappedRows == 0 && !kernel.divides_wgmma_n
+                                           : kernel.epilogues == Epilogues::All;
+  return cluster_size(kernel) == 1 && has_whole_pieces &&
          (kernel.consumers == 1 || kernel.block_m * kernel.block_n <= 128 * 128);
 }
 
@@ -177,7 +187,10 @@ HG_HOST_DEVICE constexpr int max_split_k(const KernelConfig& kernel) {
   return split;
 }
 
-/// The reason why the cooperative kernel of one tile N cannot be compiled for a configuration, or nullptr.
+HG_HOST_DEVICE constexpr bool is_power_of_two(int x) { return x > 0 && (x & (x - 1)) == 0; }
+
+/// The reason why the cooperative kernel of one tile N cannot be compiled for a configuration, or not be launched in its
+/// cluster, or nullptr.
 HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (kernel.schedule != Schedule::Cooperative || kernel.narrow_n != 0) {
     return "the schedule is cooperative, with one tile N";
@@ -205,8 +218,8 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (consumer_m * wgmma_n > 64 * (kernel.epilogues == Epilogues::AlphaOnly ? 352 : 256)) {
     return "a consumer's tile takes more registers than 64x256 does, or 128x176 with alpha alone";
   }
-  if (kernel.cluster_m < 1 || kernel.cluster_n < 1 || cluster_size(kernel) > 8) {
-    return "a cluster that shares its loads has 1 to 8 CTAs";
+  if (!is_power_of_two(kernel.cluster_m) || !is_power_of_two(kernel.cluster_n) || cluster_size(kernel) > 8) {
+    return "a cluster that shares its loads has 1, 2, 4 or 8 CTAs, and so many along M and along N";
   }
   if (kernel.block_m % (8 * kernel.cluster_n) != 0 || kernel.block_n % (8 * kernel.cluster_m) != 0) {
     return "a CTA loads whole groups of 8 rows, over which the swizzle repeats";

@@ -115,12 +115,46 @@ bool takes_any_b(const KernelConfig& kernel) {
   return is_alpha_only(kernel) && kernel.majors == Majors::KMajorA;
 }
 
+/// All configurations, except that each cooperative kernel of one tile N is here in a few of its clusters. All clusters
+/// run the same code, and each of them is here with some kernel, but large tiles only in small clusters.
+std::vector<GemmConfig> configs_in_some_clusters() {
+  constexpr int kMostElems = 256 * 256;
+  std::vector<GemmConfig> kept;
+  std::vector<std::vector<GemmConfig>> by_kernel;
+  for (const GemmConfig& config : all_configs()) {
+    const KernelConfig& kernel = config.kernel;
+    if (kernel.schedule != Schedule::Cooperative || kernel.narrow_n != 0 || config.split_k > 1) {
+      kept.push_back(config);
+      continue;
+    }
+    if (cluster_size(kernel) * kernel.block_m * kernel.block_n > kMostElems) continue;
+    const auto same = std::find_if(by_kernel.begin(), by_kernel.end(), [&](const auto& configs) {
+      return library::without_cluster(configs.front().kernel) == library::without_cluster(kernel);
+    });
+    if (same == by_kernel.end()) {
+      by_kernel.push_back({config});
+    } else {
+      same->push_back(config);
+    }
+  }
+  std::size_t number = 0;
+  for (const std::vector<GemmConfig>& configs : by_kernel) {
+    const bool has_all = configs.front().kernel.epilogues == Epilogues::All;
+    const std::size_t taken = std::min<std::size_t>(configs.size(), has_all ? 3 : 2);
+    for (std::size_t i = 0; i < taken; ++i) {
+      kept.push_back(configs[(number + i * configs.size() / taken) % configs.size()]);
+    }
+    ++number;
+  }
+  return kept;
+}
+
 /// Each tile by all layouts, plain and general; clusters that reach below and beside D, and such that end with it; more
 /// blocks of K than stages; tiles that follow each other in a cluster, and one for each.
 std::vector<Case> cases_of_tiles() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     if (config.split_k != 1 || is_alpha_only(kernel)) continue;
     for (int layout = 0; layout < 4; ++layout) {
@@ -146,7 +180,7 @@ std::vector<Case> cases_of_tiles() {
 std::vector<Case> cases_of_alpha_only() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     if (!is_alpha_only(kernel) || takes_any_b(kernel)) continue;
     const int m = kernel.block_m * kernel.cluster_m;
@@ -179,7 +213,7 @@ std::vector<Case> cases_of_any_b() {
   std::vector<Case> cases;
   int number = 0;
   bool is_first = true;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     if (!takes_any_b(kernel)) continue;
     const int m = kernel.block_m * kernel.cluster_m;
@@ -208,7 +242,7 @@ std::vector<Case> cases_of_any_b() {
 /// there at times; what is not plain.
 std::vector<Case> cases_of_mixed_n() {
   std::vector<Case> cases;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     if (config.kernel.narrow_n == 0) continue;
     constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
     for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
@@ -280,7 +314,7 @@ std::vector<Case> cases_of_mixed_n() {
 std::vector<Case> cases_of_small_m() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     if (config.kernel.schedule != Schedule::SmallM) continue;
     for (const int rows : {1, 9, config.kernel.block_m, config.kernel.block_m + 13}) {
       ++number;
@@ -313,7 +347,7 @@ std::vector<Case> cases_of_small_m() {
 std::vector<Case> cases_of_batches() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     const bool uses_workspace = config.workspace_split_k == 2 && config.split_k == 4;
     // Kernels that take any B, but K-major A alone, leave these epilogues to others.
@@ -339,7 +373,7 @@ constexpr int kMostClusters = 4;
 std::vector<Case> cases_of_splits() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     if (config.split_k == 1 || config.workspace_split_k > kMostClusters) continue;
     const KernelConfig& kernel = config.kernel;
     const int ctas = config.split_k * config.workspace_split_k;
@@ -349,12 +383,16 @@ std::vector<Case> cases_of_splits() {
       const GemmShape shape = {number % 4 < 2 ? kernel.block_m + 21 : 37,
                                number % 5 < 2 ? kernel.block_n + 8 : kernel.block_n - 29,
                                k_blocks * kernel.block_k - number % 2 * 51};
-      const LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
+      LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
+      if (is_alpha_only(kernel)) {
+        problem = plain(shape, number);
+        problem.major_a = OperandMajor::K;
+      }
       cases.push_back({config, problem, 2 * cluster_size(config)});
     }
   }
   // The last cluster is behind K's end: the others have 5 blocks each.
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     if (name_of(config) != "cooperative_64x64_w1_s12_k4x7") continue;
     cases.push_back({config, general({70, 62, 29 * 64}, 1), cluster_size(config)});
   }
@@ -367,7 +405,7 @@ std::vector<Case> cases_of_splits() {
 std::vector<Case> cases_of_outputs() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     if (kernel.epilogues == Epilogues::AlphaOnly || config.workspace_split_k > kMostClusters) continue;
     const bool is_mixed = kernel.narrow_n != 0;
@@ -400,7 +438,7 @@ std::vector<Case> cases_of_outputs() {
 std::vector<Case> cases_of_special_values() {
   std::vector<Case> cases;
   int number = 0;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     const int ctas = config.split_k * config.workspace_split_k;
     if (ctas % 3 != 1 || kernel.block_m > 64 || config.workspace_split_k > kMostClusters ||
@@ -422,7 +460,7 @@ std::vector<Case> cases_of_huge_pitches() {
   constexpr std::int64_t kGap = (std::int64_t{1} << 27) - 256;
   constexpr int kLines = 40;
   std::vector<Case> cases;
-  for (const GemmConfig& config : all_configs()) {
+  for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
     if (kernel.block_m != 64 || kernel.block_n != 64 || kernel.schedule == Schedule::SmallM ||
         config.split_k > 2)
@@ -512,11 +550,13 @@ std::vector<Case> cases_of_sums() {
     ++number;
     const GemmShape shape = {config.kernel.block_m / 2 + 5, config.kernel.block_n,
                              config.split_k * config.workspace_split_k * config.kernel.block_k + 40};
-    LibraryProblem problem = number % 2 == 0 ? plain(shape, number / 2) : general(shape, number / 2);
+    const bool is_plain = number % 2 == 0 || is_alpha_only(config.kernel);
+    LibraryProblem problem = is_plain ? plain(shape, number / 2) : general(shape, number / 2);
     if (config.kernel.schedule == Schedule::SmallM) problem.major_a = problem.major_b = OperandMajor::K;
+    if (is_alpha_only(config.kernel)) problem.major_a = OperandMajor::K;
     problem.values = OperandValues::Uniform;
     // In bf16 most differences round away.
-    problem.output_type = number % 2 == 0 ? DataType::Float16 : DataType::Float32;
+    problem.output_type = is_plain ? DataType::Float16 : DataType::Float32;
     cases.push_back({config, problem, cluster_size(config)});
   }
   return cases;
@@ -590,14 +630,10 @@ TEST(EmulatedLibraryWgmmaOverlap, LaunchesWaitForWhatTheOneAheadReadsAndWrites) 
 }
 
 // The emulated GPCs have clusters 0, 2 and 6; 1, 4 and 7; 3 and 5.
-TEST(EmulatedLibraryWgmmaOrder, GivesTheClustersOfAGpcWhatTheOrderHasSideBySide) {
-  const auto positions_of = [](std::vector<std::uint8_t> order) {
-    const ClusterPositions positions = LastingClusterPositions(8, std::move(order)).get();
-    return std::vector<int>(positions.position, positions.position + 8);
-  };
-  EXPECT_THAT(positions_of({}), testing::ElementsAre(0, 3, 1, 6, 4, 7, 2, 5));
-  // Two rows of four tiles, which are numbered column by column.
-  EXPECT_THAT(positions_of({0, 2, 4, 6, 1, 3, 5, 7}), testing::ElementsAre(0, 6, 2, 5, 1, 7, 4, 3));
+TEST(EmulatedLibraryWgmmaOrder, GivesTheClustersOfAGpcPlacesSideBySide) {
+  const ClusterPositions positions = LastingClusterPositions(8).get();
+  EXPECT_THAT(std::vector<int>(positions.position, positions.position + 8),
+              testing::ElementsAre(0, 3, 1, 6, 4, 7, 2, 5));
 }
 
 // The estimates choose it only for launches that take too long here.

@@ -97,7 +97,7 @@ REGISTERS_FIT = """  static_assert(kProducerRegisters + kNumConsumers * kConsume
 """
 EXPECT = "ptx::mbarrier_arrive_expect_tx(full(state.stage), bytes);"
 STAGE_BYTES = "kStageBytes = (BLOCK_M + BLOCK_N) * BLOCK_K * int{sizeof(__nv_bfloat16)};"
-EMPTY_COUNT = "kNumConsumers * kClusterSize;"
+EMPTY_COUNT = "kNumConsumers * cluster_size;"
 INIT_FENCE = "    fence_mbarrier_init_release_cluster();\n"
 ENTRY_BARRIER = "  barrier_cluster_arrive_relaxed();\n  barrier_cluster_wait();\n"
 PRODUCER_WAIT = "while (!ptx::mbarrier_try_wait_parity_relaxed_cluster(empty(state.stage), parity)) watchdog.check();"
@@ -146,7 +146,7 @@ SIMT_TILES_READ = """    // All threads have read the tiles before the next ones
 """
 SIMT_VECTORS = "leading_dimension % kVectorElems == 0 && row_elems % kVectorElems == 0;"
 LIBRARY_FENCE = "  ptx::fence_proxy_async_shared_cta();\n  __syncwarp();\n  if (lane == 0) {\n"
-LIBRARY_DRAIN = "        smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
+LIBRARY_DRAIN = "      if (shares_loads) smem.pipeline.producer_drain_uniform(state, params.used_stages);\n"
 LIBRARY_DRAIN_FROM = "    if (used_stages < kNumStages) state = {.stage = 0, .phase = 1};\n"
 WIDE_UPPER_DONE = "  wgmma_wait_group<kEnds>();\n  wgmma_fence_operand(upper);\n"
 WIDE_LOWER_BEGUN = "  wgmma_wait_group<1>();\n#pragma unroll\n"
@@ -242,13 +242,13 @@ MUTANTS = {
     "bytes_of_b_only": (V11, [(V11, STAGE_BYTES, STAGE_BYTES.replace("(BLOCK_M + BLOCK_N)", "BLOCK_N"))]),
     "bytes_of_whole_b_from_each_cta": (V11, [
         (V11, STAGE_BYTES, STAGE_BYTES.replace("BLOCK_N)", "2 * BLOCK_N)"))]),
-    "one_arrival_too_many_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers * kClusterSize + 1;")]),
-    "one_arrival_too_few_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers * kClusterSize - 1;")]),
+    "one_arrival_too_many_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers * cluster_size + 1;")]),
+    "one_arrival_too_few_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers * cluster_size - 1;")]),
     "arrivals_of_own_cta_only_expected": (V11, [(PIPELINE, EMPTY_COUNT, "kNumConsumers;")]),
     "one_consumer_releases": (V11, [
         (V11, RELEASE_PREVIOUS, RELEASE_PREVIOUS.replace("k_block != 0", "k_block != 0 && consumer == 0"))]),
     "all_threads_release": (V11, [
-        (PIPELINE, "      if (thread < kClusterSize) {", "      {"),
+        (PIPELINE, "    if (!is_alone && thread < cluster_size) {", "    if (!is_alone) {"),
         (PIPELINE, "static_cast<cuda::std::uint32_t>(thread)", "static_cast<cuda::std::uint32_t>(thread % 2)")]),
     "release_reaches_own_cta_only": (V11, [
         (PIPELINE, "ptx::mapa(empty(state.stage), static_cast<cuda::std::uint32_t>(thread))",
@@ -569,7 +569,9 @@ MUTANTS = {
     "library_slices_to_the_same_place": (LIBRARY, [
         (COOPERATIVE, LIBRARY_SLICE, LIBRARY_SLICE.replace("first,", "is_k_major ? first : 0,"))]),
     "library_multicast_to_another_row": (LIBRARY, [
-        (COOPERATIVE, "(1 << rank_m) * ((1 <<", "(1 << (rank_m ^ 1)) * ((1 <<")]),
+        (COOPERATIVE, "shared_loads.row << rank_m", "shared_loads.row << (rank_m ^ 1)")]),
+    "library_releases_its_own_stage_alone": (LIBRARY, [
+        (MAINLOOP, "pipeline.consumer_release(state, thread, cluster_size);", "pipeline.consumer_release(state, thread, 1);")]),
     "library_no_proxy_fence": (LIBRARY, [
         (COOPERATIVE, LIBRARY_FENCE, LIBRARY_FENCE.replace("  ptx::fence_proxy_async_shared_cta();\n", ""))]),
     "library_staging_not_waited_for": (LIBRARY, [

@@ -17,8 +17,8 @@
 
 namespace hopper_gemm::library {
 
-inline constexpr int kSumsPieceBytes =
-    4 * 16 * 64;  ///< the most that a warp sends at a time: a subtile of 16 rows and 64 columns
+/// The largest subtile: what the four warps of a consumer send of 64 by 32 sums.
+inline constexpr int kMostSubtileBytes = 4 * 64 * 32;
 
 /// The CTA that adds up a subtile. Subtiles are dealt to the CTAs round-robin.
 __device__ __forceinline__ int owner_of(int piece, int split) { return piece % split; }

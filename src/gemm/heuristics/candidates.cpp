@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "common/ceil_div.hpp"
@@ -65,12 +67,19 @@ void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   }
 }
 
-/// Appends each kernel with each split-K within a cluster and through the workspace.
+/// Appends each kernel with each cluster that shares loads, and with each split-K within a cluster and through the
+/// workspace.
 template <typename Kernels>
 void append_cooperative_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   for (const KernelConfig& kernel : kernels) {
-    append_configs(std::array{kernel}, configs);
-    if (!can_split_k(kernel)) continue;
+    for (const cooperative::ClusterShape& cluster : cooperative::kClusterShapes) {
+      KernelConfig in_cluster = kernel;
+      in_cluster.cluster_m = cluster.m;
+      in_cluster.cluster_n = cluster.n;
+      if (fault_of(in_cluster) == nullptr) append_configs(std::array{in_cluster}, configs);
+    }
+    // Only the general epilogue stores the fp32 partials of the workspace.
+    if (!can_split_k(kernel) || kernel.epilogues == Epilogues::AlphaOnly) continue;
     for (const int split : kSplitsThroughWorkspace) {
       for (const int clusters : kWorkspaceSplits) {
         if (split * clusters > kMostCtasThroughWorkspace) continue;
@@ -95,11 +104,14 @@ std::vector<GemmConfig> all_configs() {
 }
 
 std::optional<GemmConfig> find_config(std::string_view name) {
-  const std::vector<GemmConfig> configs = all_configs();
-  const auto found = std::find_if(configs.begin(), configs.end(),
-                                  [&](const GemmConfig& config) { return name_of(config) == name; });
-  if (found == configs.end()) return std::nullopt;
-  return *found;
+  static const auto by_name = [] {
+    std::map<std::string, GemmConfig, std::less<>> configs;
+    for (const GemmConfig& config : all_configs()) configs.emplace(name_of(config), config);
+    return configs;
+  }();
+  const auto found = by_name.find(name);
+  if (found == by_name.end()) return std::nullopt;
+  return found->second;
 }
 
 int loaded_lines(const OperandArgs& operand, int lines, int block_lines, int sharers) {

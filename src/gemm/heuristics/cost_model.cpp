@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 #include "common/ceil_div.hpp"
 #include "device/tile_scheduler.hpp"
@@ -321,6 +322,26 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           .by_gpc = by_gpc};
 }
 
+/// No more than the estimated time of a kernel of one tile N, and sooner computed. It leaves out memory, L2 and stores.
+double least_us_of_one_n(const KernelArgs& args, const GemmConfig& config,
+                         const ActiveClusters& active_clusters, const CostModel& model) {
+  const KernelConfig& kernel = config.kernel;
+  const double clusters = 1.0 * ceil_div(args.shape.m, kernel.block_m * kernel.cluster_m) *
+                          ceil_div(args.shape.n, kernel.block_n * kernel.cluster_n) * args.batch_count *
+                          config.workspace_split_k;
+  const double waves = std::ceil(clusters / std::max(active_clusters(config), 1));
+  const double k_blocks = ceil_div(k_blocks_of_cluster(args, config), config.split_k);
+  const double bytes = (1.0 * std::min(args.shape.m, kernel.block_m) / kernel.cluster_n +
+                        1.0 * std::min(args.shape.n, kernel.block_n) / kernel.cluster_m) *
+                       kBlockK * kInputBytes;
+  const double products_us = 2.0 * kernel.block_m * kernel.block_n * kBlockK / model.sm_flops_per_us *
+                                 slowness(model, kernel, Neighbours::InGpc) +
+                             bytes * model.byte_us;
+  const double block_us =
+      std::max({products_us, bytes / model.sm_bytes_per_us, least_block_us(model, args, kernel)});
+  return model.launch_us - model.overlap_us + model.fill_us + waves * k_blocks * block_us;
+}
+
 /// The estimated time of a kernel with a mixed tile N.
 Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
                              const ActiveClusters& active_clusters, const CostModel& model) {
@@ -406,15 +427,18 @@ Estimate estimate(const KernelArgs& args, const GemmConfig& config, const Active
 CostModel cost_model_of(const Device& device) { return {.memory_peak = device.memory_bytes_per_us}; }
 
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
-                             const CostModel& model) {
+                             const CostModel& model, double most_times_the_fastest) {
   std::vector<Estimate> estimates;
   static const std::vector<GemmConfig> configs = all_configs();
-  estimates.reserve(configs.size());
+  double most_us = std::numeric_limits<double>::infinity();
   for (const GemmConfig& config : configs) {
+    const bool has_one_n = config.kernel.narrow_n == 0;
+    if (has_one_n && least_us_of_one_n(problem.args, config, active_clusters, model) > most_us) continue;
     if (!can_compute(config.kernel, problem) || !suits(problem, config) || active_clusters(config) == 0) {
       continue;
     }
     estimates.push_back(estimate(problem.args, config, active_clusters, model));
+    most_us = std::min(most_us, estimates.back().time_us * most_times_the_fastest);
   }
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });

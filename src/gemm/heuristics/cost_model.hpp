@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -108,8 +109,10 @@ struct Estimate {
 Estimate estimate(const KernelArgs& args, const GemmConfig& config, const ActiveClusters& active_clusters,
                   const CostModel& model = {});
 
-/// All configurations whose kernel can compute the problem, the fastest first.
+/// The configurations whose kernel can compute the problem, the fastest first. most_times_the_fastest: those that take
+/// longer than so many times the fastest may be left out, which takes less time to find.
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
-                             const CostModel& model);
+                             const CostModel& model,
+                             double most_times_the_fastest = std::numeric_limits<double>::infinity());
 
 }  // namespace hopper_gemm::library

@@ -1,6 +1,7 @@
 // The host's half of the cooperative kernel of one tile N.
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -31,28 +32,49 @@ const Instance& instance_of(const KernelConfig& kernel) {
   for (const Instances instances : {Instances(kLargeInstances), Instances(kSmallInstances),
                                     Instances(kAlphaOnlyInstances), Instances(kSwappedInstances)}) {
     for (const Instance& instance : instances) {
-      if (instance.config == kernel) found = &instance;
+      if (instance.config == without_cluster(kernel)) found = &instance;
     }
   }
   return *found;  // all_configs() has no other kernel
 }
 
-/// The numbers, column by column, of a row's tiles after those of the row before, in each of the matrices.
-std::vector<std::uint8_t> row_by_row(TileGrid grid, int matrices) {
-  std::vector<std::uint8_t> numbers;
-  for (int matrix = 0; matrix < matrices; ++matrix) {
-    for (int m = 0; m < grid.m; ++m) {
-      for (int n = 0; n < grid.n; ++n) {
-        numbers.push_back(static_cast<std::uint8_t>((matrix * grid.n + n) * grid.m + m));
-      }
-    }
+SharedLoads shared_loads_of(const KernelConfig& kernel, const KernelArgs& args) {
+  const auto slice_of = [](const OperandArgs& operand, int lines, int sharers) {
+    return (operand.major == OperandMajor::K ? lines : kBlockK) / sharers;
+  };
+  const auto all = static_cast<unsigned>(cluster_size(kernel));
+  const auto along_m = static_cast<unsigned>(kernel.cluster_m);
+  unsigned row = 0;
+  for (unsigned cta = 0; cta < all; cta += along_m) row |= 1u << cta;
+  return {.cluster_m = kernel.cluster_m,
+          .cluster_n = kernel.cluster_n,
+          .log2_cluster_m = std::countr_zero(along_m),
+          .size = cluster_size(kernel),
+          .slice_of_a = slice_of(args.a, kernel.block_m, kernel.cluster_n),
+          .slice_of_b = slice_of(args.b, kernel.block_n, kernel.cluster_m),
+          .row = static_cast<std::uint16_t>(row),
+          .column = static_cast<std::uint16_t>((1u << along_m) - 1)};
+}
+
+/// The starts of clusters that keep their order: tiles by bands of band_m rows, or with several tiles for each cluster
+/// the places themselves.
+ClusterStarts starts_by_place(TileGrid grid, int matrices, int band_m, bool has_one_tile) {
+  ClusterStarts starts{};
+  const std::uint32_t tiles = grid.num_tiles();
+  for (std::uint32_t place = 0; place < ClusterStarts::kMaxClusters; ++place) {
+    const auto matrix = static_cast<int>(place / tiles);
+    TileCoord tile = supertile_order(place % tiles, grid, band_m);
+    tile.m += matrix * grid.m;
+    const std::uint32_t only_tile = matrix < matrices ? ClusterStarts::packed(tile) : ClusterStarts::kNoTile;
+    starts.start[place] = has_one_tile ? only_tile : place;
   }
-  return numbers;
+  return starts;
 }
 
 class Launcher final : public KernelLauncher {
  public:
-  explicit Launcher(const LauncherRequest& request) : instance_(instance_of(request.config.kernel)) {
+  explicit Launcher(const LauncherRequest& request)
+      : kernel_(request.config.kernel), instance_(instance_of(request.config.kernel)) {
     const auto& [problem, config, active_clusters, overlaps, by_gpc] = request;
     const KernelArgs& args = problem.args;
     const KernelConfig& kernel = config.kernel;
@@ -88,10 +110,6 @@ class Launcher final : public KernelLauncher {
     matrices_.c_is_batched = args.epilogue.c_batch_stride != 0;
     matrices_.loads_c_by_tma = is_tma_c(problem);
     matrices_.aux_tma_columns = aux_tma_columns(problem);
-    // The Hilbert curve pays if there are several waves, because a wave finds operands in L2 that the one before it
-    // left.
-    params_.order = has_one_tile ? TileOrder::Columns : TileOrder::Hilbert;
-    params_.band_m = grid.m;
     params_.split = config.split_k;
     const int k_blocks = k_blocks_of_cluster(args, config);
     params_.k_blocks = k_blocks / config.split_k;
@@ -107,25 +125,26 @@ class Launcher final : public KernelLauncher {
     params_.last_m0 = may_end_with_m ? last_start(shape.m, kernel.block_m) : kNoLastStart;
     params_.last_n0 = may_end_with_n ? last_start(shape.n, kernel.block_n) : kNoLastStart;
     params_.prefetched_k_blocks = overlaps && has_one_tile ? prefetched_stages(args, config) : 0;
+    params_.shared_loads = shared_loads_of(kernel, args);
     params_.triggers_dependents = problem.programmatic_dependent_launch;
     params_.workspace_split_k = config.workspace_split_k;
     params_.cluster_k_blocks = k_blocks;
 
     // Plain loads of the same line by clusters of one GPC become one read of L2, but multicasts do not. The clusters of a
     // GPC therefore take neighbouring tiles that share what no cluster loads by multicast.
+    int band_m = grid.m;
+    if (by_gpc && kernel.cluster_m > 1) band_m = 1;
     if (by_gpc && size == 1) {
       constexpr int kSideOfABlock = 4;  // a GPC has 16 or 18 SMs
-      params_.band_m = kSideOfABlock;
+      band_m = kSideOfABlock;
       // The GPCs are known of clusters of two.
       launch_.cluster_size = 2;
       launch_.ctas += launch_.ctas % 2;
     }
+    starts_ = starts_by_place(grid, matrices, band_m, has_one_tile);
     const int clusters = static_cast<int>(launch_.ctas) / launch_.cluster_size;
-    const bool takes_more_tiles = params_.order == TileOrder::Hilbert && cluster_size(kernel) == 2;
-    if ((by_gpc || takes_more_tiles) && clusters <= ClusterPositions::kMaxClusters) {
-      const bool shares_a = by_gpc && kernel.cluster_m > 1;
-      by_gpc_.emplace(clusters, shares_a ? row_by_row(grid, matrices) : std::vector<std::uint8_t>{});
-    }
+    const bool takes_more_tiles = !has_one_tile && cluster_size(kernel) == 2;
+    if ((by_gpc || takes_more_tiles) && clusters <= ClusterPositions::kMaxClusters) by_gpc_.emplace(clusters);
   }
 
   /// See make_prepared().
@@ -137,11 +156,10 @@ class Launcher final : public KernelLauncher {
     };
     HG_RETURN_IF_ERROR(load(instance_.alpha_only));
     HG_RETURN_IF_ERROR(load(instance_.general));
-    const KernelConfig& kernel = instance_.config;
     HG_RETURN_IF_ERROR(
-        encode_input("A", args.a, args, args.shape.m, params_.a_lines, kernel.cluster_n, &map_a_));
+        encode_input("A", args.a, args, args.shape.m, params_.a_lines, kernel_.cluster_n, &map_a_));
     HG_RETURN_IF_ERROR(
-        encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel.cluster_m, &map_b_));
+        encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel_.cluster_m, &map_b_));
     constexpr int kBoxRows = 16;  // of a warp
     if (params_.workspace_split_k > 1) {
       // The reduction kernel handles C and aux.
@@ -155,7 +173,7 @@ class Launcher final : public KernelLauncher {
     if (stores_aux_by_tma(args.epilogue)) {
       HG_RETURN_IF_ERROR(encode_aux(args, kBoxRows, &matrices_.tensor_map_aux));
     }
-    return stores_d_by_tma() ? encode_output(args, kernel.swap_ab ? kSwappedRows : kBoxRows, &map_d_)
+    return stores_d_by_tma() ? encode_output(args, kernel_.swap_ab ? kSwappedRows : kBoxRows, &map_d_)
                              : Status();
   }
 
@@ -171,7 +189,7 @@ class Launcher final : public KernelLauncher {
     params.epilogue.operations = epilogue;
     if (kind == EpilogueKind::AlphaOnly) {
       return enqueue(instance_.alpha_only, launch_, stream, map_a, map_b, map_d, params, NoMatrixParams{},
-                     positions());
+                     starts());
     }
     MatrixParams matrices = matrices_;
     if (epilogue.beta != 0) {
@@ -183,7 +201,7 @@ class Launcher final : public KernelLauncher {
     if (stores_aux_by_tma(epilogue)) {
       HG_RETURN_IF_ERROR(replace_tensor_map_address(epilogue.aux, &matrices.tensor_map_aux));
     }
-    return enqueue(instance_.general, launch_, stream, map_a, map_b, map_d, params, matrices, positions());
+    return enqueue(instance_.general, launch_, stream, map_a, map_b, map_d, params, matrices, starts());
   }
 
  private:
@@ -191,12 +209,21 @@ class Launcher final : public KernelLauncher {
   bool stores_aux_by_tma(const GemmEpilogue& epilogue) const {
     return epilogue.has_aux && matrices_.aux_tma_columns != 0;
   }
-  ClusterPositions positions() const {
-    static const ClusterPositions in_order = positions_by_gpc({}, ClusterPositions::kMaxClusters);
-    return by_gpc_ ? by_gpc_->get() : in_order;
+  ClusterStarts starts() const {
+    if (!by_gpc_) return starts_;
+    const ClusterPositions positions = by_gpc_->get();
+    ClusterStarts starts = starts_;
+    const int in_each = launch_.cluster_size / cluster_size(kernel_);  // starts of a launch's cluster
+    const int clusters = static_cast<int>(launch_.ctas) / launch_.cluster_size;
+    for (int cluster = 0; cluster < clusters; ++cluster) {
+      std::copy_n(starts_.start + positions.position[cluster] * in_each, in_each,
+                  starts.start + cluster * in_each);
+    }
+    return starts;
   }
   bool loads_c_by_tma() const { return instance_.general != nullptr && matrices_.loads_c_by_tma; }
 
+  KernelConfig kernel_;
   const Instance& instance_;
   LaunchShape launch_{};
   TensorMap map_a_{};
@@ -204,6 +231,7 @@ class Launcher final : public KernelLauncher {
   TensorMap map_d_{};
   Params params_{};  // for beta = 0
   MatrixParams matrices_{};
+  ClusterStarts starts_{};                         // of clusters in their order
   std::optional<LastingClusterPositions> by_gpc_;  // none: the clusters keep their order
 };
 

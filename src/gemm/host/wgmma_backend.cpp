@@ -73,24 +73,24 @@ const KernelFamily& family_of(const KernelConfig& kernel) {
 }
 
 /// What decides how many clusters of a configuration a GPU runs at a time. sm_count is a part of it, because an emulated
-/// GPU may get another number of SMs. workspace_split_k is not, because it does not change the size of a cluster.
+/// GPU may get another number of SMs. workspace_split_k is not, because it does not change the size of a cluster. All
+/// kernels whose CTAs take an SM each are alike.
 struct ClusterKind {
   int device;
   std::uint64_t context;
   int sm_count;
-  KernelConfig kernel;
-  int split_k;
+  int cluster_size;
+  std::optional<KernelConfig> sharing_an_sm;
 
   friend bool operator==(const ClusterKind&, const ClusterKind&) = default;
 };
 
 struct HashOfClusterKind {
   std::size_t operator()(const ClusterKind& kind) const {
-    const KernelConfig& kernel = kind.kernel;
+    const KernelConfig kernel = kind.sharing_an_sm.value_or(KernelConfig{});
     std::uint64_t hash = kind.context;
-    for (const int value :
-         {kind.device, kind.sm_count, static_cast<int>(kernel.schedule), kernel.consumers, kernel.block_m,
-          kernel.block_n, kernel.stages, kernel.cluster_m, kernel.cluster_n, kernel.block_k, kind.split_k}) {
+    for (const int value : {kind.device, kind.sm_count, kind.cluster_size, kernel.consumers, kernel.block_m,
+                            kernel.block_n, kernel.stages, kernel.block_k}) {
       constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
       hash = (hash ^ static_cast<std::uint64_t>(value)) * kOdd;
       hash ^= hash >> 32;
@@ -107,7 +107,12 @@ int active_clusters(const Device& device, const GemmConfig& config) {
   const std::lock_guard<std::mutex> lock(mutex);
   const bool is_small_m = config.kernel.schedule == Schedule::SmallM;
   const KernelConfig kernel = is_small_m ? compiled(config.kernel) : config.kernel;
-  const ClusterKind kind = {device.id, device.context, device.sm_count, kernel, config.split_k};
+  ClusterKind kind = {.device = device.id,
+                      .context = device.context,
+                      .sm_count = device.sm_count,
+                      .cluster_size = cluster_size(config),
+                      .sharing_an_sm = {}};
+  if (shares_an_sm(kernel)) kind.sharing_an_sm = kernel;
   if (const auto entry = known.find(kind); entry != known.end()) return entry->second;
   int clusters = 0;
   const Status status =
@@ -117,10 +122,28 @@ int active_clusters(const Device& device, const GemmConfig& config) {
   return clusters;
 }
 
-std::vector<Estimate> ranked(const Problem& problem, const Device& device) {
-  return library::ranked(
-      problem, [device](const GemmConfig& config) { return active_clusters(device, config); },
-      cost_model_of(device));
+/// active_clusters(), which asks once for all kernels whose CTAs take an SM each.
+ActiveClusters active_clusters_of(const Device& device) {
+  return [device, known = std::array<int, kMaxSplitK + 1>{}](const GemmConfig& config) mutable {
+    if (shares_an_sm(config.kernel)) return active_clusters(device, config);
+    int& clusters = known[static_cast<std::size_t>(cluster_size(config))];
+    if (clusters == 0) clusters = active_clusters(device, config);
+    return clusters;
+  };
+}
+
+/// See library::ranked().
+std::vector<Estimate> ranked(const Problem& problem, const Device& device,
+                             double most_times_the_fastest = std::numeric_limits<double>::infinity()) {
+  return library::ranked(problem, active_clusters_of(device), cost_model_of(device), most_times_the_fastest);
+}
+
+/// The estimated time of the problem with a configuration; nothing if its kernel cannot compute the problem, or the GPU
+/// not run it.
+std::optional<Estimate> estimate_of(const Problem& problem, const Device& device, const GemmConfig& config) {
+  const ActiveClusters clusters = active_clusters_of(device);
+  if (!can_compute(config.kernel, problem) || !suits(problem, config) || clusters(config) == 0) return {};
+  return estimate(problem.args, config, clusters, cost_model_of(device));
 }
 
 /// Sets `*config` to the configuration of that name. InvalidArgument: there is none. Unsupported: it does not suit the
@@ -217,7 +240,7 @@ std::string explain(const Estimate& chosen, std::span<const Estimate> estimates,
   constexpr std::size_t kOthers = 3;
   reason += "; estimates:\n  " + text_of(chosen);
   for (const Estimate& other : estimates.first(std::min(kOthers, estimates.size()))) {
-    if (&other != &chosen) reason += "\n  " + text_of(other);
+    if (other.config != chosen.config) reason += "\n  " + text_of(other);
   }
   if (general != nullptr) {
     reason += "\nwhere beta is not 0:\n  " + text_of(*general);
@@ -225,25 +248,22 @@ std::string explain(const Estimate& chosen, std::span<const Estimate> estimates,
   return reason;
 }
 
-std::vector<Estimate>::const_iterator find_estimate(const std::vector<Estimate>& estimates,
-                                                    std::string_view name) {
-  return std::find_if(estimates.begin(), estimates.end(),
-                      [&](const Estimate& estimate) { return name_of(estimate.config) == name; });
-}
-
 /// A configuration that was measured to be fast, and why it is chosen.
 struct MeasuredChoice {
-  std::vector<Estimate>::const_iterator estimate;  // the end if no measurement decides
-  std::string reason;                              // also why entries of tuning files cannot be used
+  std::optional<Estimate> estimate;  // none if no measurement decides
+  std::string reason;                // also why entries of tuning files cannot be used
 };
 
 /// Looks into the tuning files first, and then into the built-in tables.
-MeasuredChoice measured_choice(const Problem& problem, const Device& device,
-                               const std::vector<Estimate>& estimates) {
+MeasuredChoice measured_choice(const Problem& problem, const Device& device) {
+  const auto find_estimate = [&](std::string_view name) -> std::optional<Estimate> {
+    const std::optional<GemmConfig> config = find_config(name);
+    return config.has_value() ? estimate_of(problem, device, *config) : std::nullopt;
+  };
   std::string unusable;
   for (const LoadedChoice& choice : loaded_choices(problem.args, device)) {
-    const auto found = find_estimate(estimates, choice.config);
-    const bool is_candidate = found != estimates.end();
+    const std::optional<Estimate> found = find_estimate(choice.config);
+    const bool is_candidate = found.has_value();
     if (is_candidate && (choice.is_for_operation || was_measured_with(*found, problem))) {
       return {found, unusable + "chosen by " + text_of(choice)};
     }
@@ -253,12 +273,12 @@ MeasuredChoice measured_choice(const Problem& problem, const Device& device,
     unusable += refusal_of(choice, status, "wgmma") + "\n";
   }
   if (const TunedChoice choice = tuned_choice(problem.args, device); !choice.config.empty()) {
-    const auto found = find_estimate(estimates, choice.config);
-    if (found != estimates.end() && was_measured_with(*found, problem)) {
+    const std::optional<Estimate> found = find_estimate(choice.config);
+    if (found.has_value() && was_measured_with(*found, problem)) {
       return {found, unusable + "measured to be fast for this shape on " + std::string(choice.gpu)};
     }
   }
-  return {estimates.end(), unusable};
+  return {std::nullopt, unusable};
 }
 
 bool is_schedule(std::string_view name) {
@@ -270,30 +290,34 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                std::unique_ptr<const PreparedGemm>* prepared) {
   const bool has_name = !requested.empty() && !is_schedule(requested);
   const Status no_room = unsupported("wgmma: the GPU has no room for a CTA");
-  const std::vector<Estimate> estimates = ranked(problem, device);
-  auto chosen = estimates.begin();
+  // Only these are worth a look, unless the driver refuses them all.
+  constexpr double kMostTimesTheFastest = 1.1;
+  std::vector<Estimate> estimates = ranked(problem, device, kMostTimesTheFastest);
+  if (estimates.empty()) return no_room;
+  Estimate chosen = estimates.front();
   std::string reason = "estimated to be the fastest";
   if (is_schedule(requested)) {
-    chosen = std::find_if(estimates.begin(), estimates.end(), [&](const Estimate& estimate) {
+    const std::vector<Estimate> all = ranked(problem, device);
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Estimate& estimate) {
       return name_of(estimate.config.kernel.schedule) == requested;
     });
-    if (chosen == estimates.end())
+    if (found == all.end())
       return unsupported("no kernel of the schedule " + requested + " can compute this problem");
+    chosen = *found;
     reason = "estimated to be the fastest of the schedule that you asked for";
   } else if (!requested.empty()) {
     GemmConfig asked{};
     HG_RETURN_IF_ERROR(find_suitable(requested, problem, device, &asked));
     const bool serves = can_compute(asked.kernel, problem);
-    chosen = serves ? find_estimate(estimates, requested) : estimates.begin();
+    if (serves) chosen = estimate_of(problem, device, asked).value_or(chosen);
     reason = serves ? "asked for"
                     : "asked for, but its kernel cannot compute this problem, so another kernel runs";
   } else {
-    MeasuredChoice measured = measured_choice(problem, device, estimates);
-    const bool is_measured = measured.estimate != estimates.end();
-    if (is_measured) chosen = measured.estimate;
+    MeasuredChoice measured = measured_choice(problem, device);
+    const bool is_measured = measured.estimate.has_value();
+    chosen = measured.estimate.value_or(chosen);
     reason = std::move(measured.reason) + (is_measured ? "" : reason);
   }
-  if (chosen == estimates.end()) return no_room;
   const auto prepare_by = [&](const Estimate& estimate, const std::string& name,
                               std::unique_ptr<const PreparedGemm> rest, const Estimate* general,
                               std::unique_ptr<const PreparedGemm>* made) -> Status {
@@ -326,7 +350,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
       Problem with_c = problem;
       with_c.args.epilogue.beta = 1;
       with_c.workspace_limit_bytes = 0;
-      estimates_with_c = ranked(with_c, device);
+      estimates_with_c = ranked(with_c, device, kMostTimesTheFastest);
       general = estimates_with_c.cbegin();
       if (estimates_with_c.empty()) return no_room;
     }
@@ -340,17 +364,16 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     }
     return prepare_by(estimate, name, std::move(rest), &*general, prepared);
   };
-  auto candidate = chosen;
-  for (auto next = estimates.begin();; ++next) {
-    const Status status = prepare_with_rest(*candidate);
-    if (status.code() != StatusCode::Unsupported || !requested.empty()) return status;
-    if (next == chosen) ++next;
-    if (next == estimates.end()) return status;
-    if (candidate == chosen) {
-      reason = "chosen after " + name_of(chosen->config) + " failed (" + status.message() + ")";
-    }
-    candidate = next;
+  Status status = prepare_with_rest(chosen);
+  if (status.code() != StatusCode::Unsupported || !requested.empty()) return status;
+  reason = "chosen after " + name_of(chosen.config) + " failed (" + status.message() + ")";
+  estimates = ranked(problem, device);
+  for (const Estimate& candidate : estimates) {
+    if (candidate.config == chosen.config) continue;
+    status = prepare_with_rest(candidate);
+    if (status.code() != StatusCode::Unsupported) return status;
   }
+  return status;
 }
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {

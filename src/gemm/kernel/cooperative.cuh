@@ -33,7 +33,6 @@
 #include <ptx/wgmma.cuh>
 
 #include "common/gemm_shape.hpp"
-#include "device/cluster_positions.hpp"
 #include "device/device_common.cuh"
 #include "device/epilogue.cuh"
 #include "device/fragment_epilogue.cuh"
@@ -51,13 +50,29 @@
 #include "gemm/kernel_args.hpp"
 #include "gemm/mainloop/mainloop.cuh"
 #include "gemm/mainloop/operands.cuh"
+#include "gemm/scheduler/cluster_starts.hpp"
 #include "hopper_gemm/gemm_epilogue.hpp"
 
 namespace hopper_gemm::library::cooperative {
 
-enum class TileOrder {
-  Columns,  ///< in bands of rows, if CTAs have no cluster
-  Hilbert
+/// How the CTAs of a cluster share their loads. Each loads a slice of an operand's part of a stage for all that have the
+/// same lines. CTA number r of the cluster is in row r % cluster_m of its tiles. Without a cluster, or if its CTAs share
+/// a tile's K, a CTA loads for itself.
+struct SharedLoads {
+  int cluster_m;  ///< a power of two, as cluster_n
+  int cluster_n;
+  int log2_cluster_m;
+  int size;        ///< CTAs of the cluster that share loads; 1 without a cluster
+  int slice_of_a;  ///< lines of a K-major A, or elements along K of an MN-major one
+  int slice_of_b;
+  cuda::std::uint16_t row;     ///< the CTAs of the cluster's first row, which share A
+  cuda::std::uint16_t column;  ///< the CTAs of its first column, which share B
+
+  /// Where a CTA of the cluster is along M and along N.
+  __device__ __forceinline__ int along_m(int cta_rank) const { return cta_rank & (cluster_m - 1); }
+  __device__ __forceinline__ int along_n(int cta_rank) const {
+    return (cta_rank >> log2_cluster_m) & (cluster_n - 1);
+  }
 };
 
 /// The kernel's parameters beside the tensor maps.
@@ -76,8 +91,6 @@ struct Params {
   bool a_is_batched;  ///< if false, all batches share one
   bool b_is_batched;
   bool is_fp16;
-  TileOrder order;
-  int band_m;        ///< rows of tiles of a band
   int split;         ///< CTAs of a cluster that share a tile's K; 1 if a cluster shares loads
   int k_blocks;      ///< K blocks of each of these CTAs
   int longer_parts;  ///< how many of these CTAs have one K block more
@@ -85,7 +98,8 @@ struct Params {
   int workspace_split_k;
   int cluster_k_blocks;  ///< K blocks from the start of one of these clusters to the start of the next
   int used_stages;       ///< the other stages need no mbarriers
-  int a_lines;           ///< lines of a stage that TMA brings, see loaded_lines()
+  SharedLoads shared_loads;
+  int a_lines;  ///< lines of a stage that TMA brings, see loaded_lines()
   int b_lines;
   /// K blocks that each CTA prefetches to L2 while it waits; 0 with several tiles for each, batches, or MN-major
   /// operands.
@@ -102,6 +116,7 @@ using MatricesOf =
 template <KernelConfig kKernel, EpilogueKind kEpilogueKind>
 struct Config {
   static_assert(fault_of(kKernel) == nullptr);
+  static_assert(cluster_size(kKernel) == 1, "a kernel is compiled once for all clusters");
   static constexpr bool kIsAlphaOnly = kEpilogueKind == EpilogueKind::AlphaOnly;
   using Matrices = MatricesOf<kEpilogueKind>;
   static_assert(kIsAlphaOnly || kKernel.epilogues == Epilogues::All);
@@ -110,9 +125,6 @@ struct Config {
   static constexpr int BLOCK_M = kKernel.block_m;
   static constexpr int BLOCK_N = kKernel.block_n;
   static constexpr int kNumStages = kKernel.stages;
-  static constexpr int kClusterM = kKernel.cluster_m;
-  static constexpr int kClusterN = kKernel.cluster_n;
-  static constexpr int kClusterSize = cluster_size(kKernel);
   static constexpr bool kCanSplit = can_split_k(kKernel);
   static constexpr int kNumConsumers = kKernel.consumers;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
@@ -125,7 +137,9 @@ struct Config {
   static constexpr int kConsumerBlocks =
       (kSwapsAB ? BLOCK_N : BLOCK_M) / (kNumConsumers / kConsumersAlongN) / kWgmmaM;
   static constexpr int kLeaf = 8;  // cluster tiles along N of a raster group
-  static constexpr int kSubtilesAcross = BLOCK_N / kStagingN;
+  // Columns of wgmma's D that a warp sends and adds up at a time if CTAs share a tile's K.
+  static constexpr int kPieceN = kSwapsAB ? kSwappedRows : kStagingN;
+  static constexpr int kPiecesAcross = kWgmmaN / kPieceN;
   static constexpr int kStoreBuffers = store_buffers(kKernel);
   static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
   static constexpr int kStageBytesB = BLOCK_N * kLineBytes;
@@ -154,7 +168,8 @@ struct Config {
   // The consumers and the producer warp read it.
   using TileQueue = hopper_gemm::TileQueue<2, kNumConsumerWarps + 1>;
   using Pipeline =
-      hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kClusterSize>;
+      hopper_gemm::Pipeline<kNumStages, kStageBytesA + kStageBytesB, kNumConsumers, kAnyClusterSize>;
+  using Consumers = ConsumersInCluster<Pipeline>;
   using BiasQueue = library::BiasQueue<(BLOCK_M > BLOCK_N ? BLOCK_M : BLOCK_N), kNumConsumerWarps>;
   using CBarriers = library::CBarriers<kNumConsumerWarps, kStoreBuffers>;
 };
@@ -187,7 +202,7 @@ struct alignas(1024) SharedStorage {
   __device__ __forceinline__ float4* peers_sums() { return reinterpret_cast<float4*>(a); }
   // No CTA adds up more than its share of the subtiles, rounded up.
   static_assert(!Config::kCanSplit ||
-                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplitK * kSumsPieceBytes <=
+                Config::BLOCK_M * Config::BLOCK_N * int{sizeof(float)} + kMaxSplitK * kMostSubtileBytes <=
                     Config::kNumStages * (Config::kStageBytesA + Config::kStageBytesB));
 };
 
@@ -201,10 +216,14 @@ struct CtaTile {
   int m0;
   int n0;
 
-  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, const Params& params, int rank_m, int rank_n) {
+  __device__ __forceinline__ CtaTile(TileCoord cluster_tile, const Params& params, int cta_rank) {
+    const SharedLoads& shared_loads = params.shared_loads;
+    // The scheduler warp has no register left for what depends on the rank.
+    compute_where_used(cta_rank);
     batch = params.batch_count == 1 ? 0 : cluster_tile.m / params.grid.m;
-    const int tile_m = (cluster_tile.m - batch * params.grid.m) * Config::kClusterM + rank_m;
-    const int tile_n = cluster_tile.n * Config::kClusterN + rank_n;
+    const int tile_m =
+        (cluster_tile.m - batch * params.grid.m) * shared_loads.cluster_m + shared_loads.along_m(cta_rank);
+    const int tile_n = cluster_tile.n * shared_loads.cluster_n + shared_loads.along_n(cta_rank);
     m0 = tile_m * Config::BLOCK_M;
     n0 = tile_n * Config::BLOCK_N;
     if (m0 > params.last_m0) m0 = params.last_m0;
@@ -212,49 +231,44 @@ struct CtaTile {
   }
 };
 
-/// The place in the raster order where a cluster begins. A position stands for clusters_at_a_time consecutive clusters.
-__device__ __forceinline__ cuda::std::uint32_t first_place(cuda::std::uint32_t cluster,
-                                                           cuda::std::uint32_t clusters_at_a_time,
-                                                           const ClusterPositions& positions) {
-  const cuda::std::uint32_t number = cluster / clusters_at_a_time;
-  if (number >= ClusterPositions::kMaxClusters) return cluster;
-  return positions.position[number] * clusters_at_a_time + cluster % clusters_at_a_time;
-}
-
-/// The cluster tile at a place of the raster order: batch after batch. Its m counts on from one batch to the next.
-template <typename Config>
-__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params) {
-  const cuda::std::uint32_t tiles = params.grid.num_tiles();
-  const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / tiles;
-  index -= batch * tiles;
-  TileCoord tile;
-  if (params.order == TileOrder::Hilbert) {
-    tile = hilbert_order(index, params.grid, Config::kLeaf);
-  } else if constexpr (Config::kClusterSize == 1) {
-    tile = supertile_order(index, params.grid, params.band_m);
-  } else {
-    const auto rows = static_cast<cuda::std::uint32_t>(params.grid.m);
-    tile = {static_cast<int>(index % rows), static_cast<int>(index / rows)};
-  }
-  tile.m += static_cast<int>(batch) * params.grid.m;
+/// The cluster tile at a place of an order in which batch follows batch. Its m counts on from one batch to the next.
+/// order(index, grid): the tile of a batch.
+template <typename Order>
+__device__ __forceinline__ TileCoord tile_at(cuda::std::uint32_t index, const Params& params,
+                                             const Order& order) {
+  // The scheduler warp has no registers left for what depends on the grid from one tile to the next.
+  TileGrid grid = params.grid;
+  compute_where_used(grid.m);
+  const cuda::std::uint32_t batch = params.batch_count == 1 ? 0 : index / grid.num_tiles();
+  TileCoord tile = order(index - batch * grid.num_tiles(), grid);
+  tile.m += static_cast<int>(batch) * grid.m;
   return tile;
 }
 
-/// Loads one operand's part of a stage: kLines along M or N. Each of kSharers CTAs loads its slice for all of them.
-template <int kLines, int kSharers>
-__device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMap* tensor_map,
-                                             OperandMajor major, int line0, int k, int batch, int slice,
-                                             cuda::std::uint16_t sharers, ptx::SmemAddr bar) {
+/// What a CTA loads of one operand for a tile.
+struct OperandSlice {
+  const TensorMap* tensor_map;
+  OperandMajor major;
+  int line0;  ///< where the tile begins along M or N
+  int batch;
+  int first;  ///< where the slice begins, along the lines of a K-major operand and along K of an MN-major one
+  cuda::std::uint16_t sharers;  ///< the CTAs that get the slice, this one among them
+};
+
+/// Loads a CTA's slice of one operand's part of a stage, which is kLines along M or N. kIsShared: several CTAs get it.
+template <int kLines, bool kIsShared>
+__device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const OperandSlice& slice, int k,
+                                             ptx::SmemAddr bar) {
+  const auto& [tensor_map, major, line0, batch, first, sharers] = slice;
   const auto load = [&](int first_row, int column, int row) {
     const ptx::SmemAddr destination = stage + static_cast<cuda::std::uint32_t>(first_row * kLineBytes);
-    if constexpr (kSharers == 1) {
-      ptx::cp_async_bulk_tensor_g2s(destination, tensor_map, {column, row, batch}, bar);
-    } else {
+    if constexpr (kIsShared) {
       ptx::cp_async_bulk_tensor_g2s_multicast(destination, tensor_map, {column, row, batch}, bar, sharers);
+    } else {
+      ptx::cp_async_bulk_tensor_g2s(destination, tensor_map, {column, row, batch}, bar);
     }
   };
   const bool is_k_major = major == OperandMajor::K;
-  const int first = slice * (is_k_major ? kLines / kSharers : kBlockK / kSharers);
   const int line = is_k_major ? line0 + first : line0;
   const int along_k = is_k_major ? k : k + first;
   load(first, is_k_major ? along_k : line, is_k_major ? line : along_k);
@@ -266,15 +280,35 @@ __device__ __forceinline__ void load_operand(ptx::SmemAddr stage, const TensorMa
   }
 }
 
+/// Loads a CTA's slices of num_k_blocks K blocks from k0 on. Threads: the producer warp, converged; is_leader: the lane
+/// that loads.
+template <typename Config, bool kSharesA, bool kSharesB>
+__device__ __forceinline__ void load_tile(SharedStorage<Config>& smem,
+                                          typename Config::Pipeline::State& state, const Params& params,
+                                          const OperandSlice& a, const OperandSlice& b, int k0,
+                                          int num_k_blocks, bool is_leader) {
+  for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
+    smem.pipeline.producer_wait_uniform(state);
+    if (is_leader) {
+      const ptx::SmemAddr bar =
+          smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * kLineBytes);
+      const int k = k0 + k_block * kBlockK;
+      load_operand<Config::BLOCK_M, kSharesA>(ptx::smem_addr(smem.a[state.stage]), a, k, bar);
+      load_operand<Config::BLOCK_N, kSharesB>(ptx::smem_addr(smem.b[state.stage]), b, k, bar);
+    }
+    state.advance();
+  }
+}
+
 /// Marks as undefined what load_operand() does not write to a K-major stage, if a box has fewer lines than a slice.
-/// These lines only reach elements of D that do not exist. lines: of all boxes together.
-template <int kLines, int kSharers>
-__device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines) {
-#pragma unroll
-  for (int slice = 0; slice < kSharers; ++slice) {
-    const int first = slice * (kLines / kSharers) + lines / kSharers;
+/// These lines only reach elements of D that do not exist. lines: of all boxes together; sharers: CTAs that load a slice
+/// each.
+template <int kLines>
+__device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int lines, int sharers) {
+  for (int slice = 0; slice < sharers; ++slice) {
+    const int first = slice * (kLines / sharers) + lines / sharers;
     leave_undefined(stage + static_cast<cuda::std::uint32_t>(first * kLineBytes),
-                    (kLines - lines) / kSharers * kLineBytes);
+                    (kLines - lines) / sharers * kLineBytes);
   }
 }
 
@@ -284,11 +318,12 @@ __device__ __forceinline__ void leave_rest_undefined(ptx::SmemAddr stage, int li
 template <typename Config>
 __device__ __forceinline__ void prefetch_operands(const Params& params, const TensorMap* tensor_map_a,
                                                   const TensorMap* tensor_map_b, TileCoord cluster_tile,
-                                                  CtaTile<Config> tile, int rank_m, int rank_n,
-                                                  int first_k_block, int num_k_blocks) {
+                                                  CtaTile<Config> tile, int cta_rank, int first_k_block,
+                                                  int num_k_blocks) {
+  const SharedLoads& shared_loads = params.shared_loads;
   const int k_blocks = num_k_blocks < params.prefetched_k_blocks ? num_k_blocks : params.prefetched_k_blocks;
-  const int line_a = tile.m0 + rank_n * (Config::BLOCK_M / Config::kClusterN);
-  const int line_b = tile.n0 + rank_m * (Config::BLOCK_N / Config::kClusterM);
+  const int line_a = tile.m0 + shared_loads.along_n(cta_rank) * shared_loads.slice_of_a;
+  const int line_b = tile.n0 + shared_loads.along_m(cta_rank) * shared_loads.slice_of_b;
   for (int k_block = cluster_tile.n; k_block < k_blocks; k_block += params.grid.n) {
     ptx::cp_async_bulk_prefetch_tensor(tensor_map_a, {(first_k_block + k_block) * kBlockK, line_a, 0});
   }
@@ -301,17 +336,18 @@ __device__ __forceinline__ void prefetch_operands(const Params& params, const Te
 /// warpgroup. Threads: the whole warpgroup.
 template <typename Config, typename T, ptx::Major kMajorA, ptx::Major kMajorB>
 __device__ __forceinline__ void multiply(Accumulators<Config>& accum, SharedStorage<Config>& smem,
-                                         typename Config::Pipeline::State& state, int num_k_blocks,
-                                         int consumer, int thread) {
+                                         typename Config::Pipeline::State& state, const Params& params,
+                                         int num_k_blocks, int consumer, int thread) {
+  typename Config::Consumers pipeline = {smem.pipeline, params.shared_loads.size};
   const int first_m = Config::first_along_m(consumer) * kLineBytes;
   const int first_n = Config::first_along_n(consumer) * kLineBytes;
   if constexpr (Config::kSwapsAB) {
     multiply_stages<Operands<T, kMajorB, kMajorA>, Config::kWgmmaN>(
-        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.b[0] + first_m), Config::kStageBytesB,
+        accum, pipeline, state, num_k_blocks, ptx::smem_addr(smem.b[0] + first_m), Config::kStageBytesB,
         ptx::smem_addr(smem.a[0] + first_n), Config::kStageBytesA, thread, [] {});
   } else {
     multiply_stages<Operands<T, kMajorA, kMajorB>, Config::kWgmmaN>(
-        accum, smem.pipeline, state, num_k_blocks, ptx::smem_addr(smem.a[0] + first_m), Config::kStageBytesA,
+        accum, pipeline, state, num_k_blocks, ptx::smem_addr(smem.a[0] + first_m), Config::kStageBytesA,
         ptx::smem_addr(smem.b[0] + first_n), Config::kStageBytesB, thread, [] {});
   }
 }
@@ -327,15 +363,15 @@ __device__ __forceinline__ void multiply_layouts(Accumulators<Config>& accum, Sh
   const bool b_is_k_major = Config::b_major(params) == OperandMajor::K;
   static_assert(Config::kAIsKMajor || !Config::kBIsKMajor);
   if (a_is_k_major && b_is_k_major) {
-    multiply<Config, T, Major::K, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+    multiply<Config, T, Major::K, Major::K>(accum, smem, state, params, num_k_blocks, consumer, thread);
   } else if constexpr (!Config::kBIsKMajor) {
     if (a_is_k_major) {
-      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+      multiply<Config, T, Major::K, Major::MN>(accum, smem, state, params, num_k_blocks, consumer, thread);
     } else if constexpr (!Config::kAIsKMajor) {
       if (b_is_k_major) {
-        multiply<Config, T, Major::MN, Major::K>(accum, smem, state, num_k_blocks, consumer, thread);
+        multiply<Config, T, Major::MN, Major::K>(accum, smem, state, params, num_k_blocks, consumer, thread);
       } else {
-        multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, num_k_blocks, consumer, thread);
+        multiply<Config, T, Major::MN, Major::MN>(accum, smem, state, params, num_k_blocks, consumer, thread);
       }
     }
   }
@@ -428,6 +464,22 @@ __device__ __forceinline__ void stage_transpose(const float* fragment, ptx::Smem
   }
 }
 
+/// Rounds alpha times a consumer's kSwappedRows columns of the transpose of D to a 16-bit type and stores them by TMA.
+/// fragment: a thread's part. Threads: the whole warpgroup.
+template <int kStoreBuffers>
+__device__ __forceinline__ void store_swapped_piece(const float* fragment,
+                                                    WarpgroupStaging<kStoreBuffers>& staging,
+                                                    const TensorMap* tensor_map_d,
+                                                    const GemmEpilogue& epilogue, FragmentCorner corner) {
+  const ptx::SmemAddr buffer = staging.acquire();
+  if (epilogue.output_type == DataType::Float16) {
+    stage_transpose<__half>(fragment, buffer, epilogue.alpha, staging.thread);
+  } else {
+    stage_transpose<__nv_bfloat16>(fragment, buffer, epilogue.alpha, staging.thread);
+  }
+  staging.store(buffer, tensor_map_d, corner);
+}
+
 /// Stores a consumer warpgroup's part of a 16-bit D that is alpha · sum, by TMA, from accumulators of the transpose of
 /// D. corner: of the part. Threads: the whole warpgroup.
 template <typename Config>
@@ -442,14 +494,8 @@ __device__ __forceinline__ void store_plain_swapped(const Accumulators<Config>& 
       // The last piece ends with the part, as in store_plain().
       const int left = Config::kWgmmaN - kSwappedRows;
       const int row = piece * kSwappedRows < left ? piece * kSwappedRows : left;
-      const float* const fragment = accum[block] + row / 2;
-      const ptx::SmemAddr buffer = staging.acquire();
-      if (epilogue.output_type == DataType::Float16) {
-        stage_transpose<__half>(fragment, buffer, epilogue.alpha, staging.thread);
-      } else {
-        stage_transpose<__nv_bfloat16>(fragment, buffer, epilogue.alpha, staging.thread);
-      }
-      staging.store(buffer, tensor_map_d, {corner.batch, corner.row + row, corner.column + block * kWgmmaM});
+      store_swapped_piece(accum[block] + row / 2, staging, tensor_map_d, epilogue,
+                          {corner.batch, corner.row + row, corner.column + block * kWgmmaM});
     }
   }
 }
@@ -498,11 +544,13 @@ __device__ __forceinline__ void store_plain(const Accumulators<Config>& accum,
   }
 }
 
-/// Where a consumer warp's subtile begins. corner: of the warp's part of a tile.
+/// Where a consumer warp's subtile begins, or a consumer's with swap-AB. corner: of its part of a tile.
 template <typename Config>
 __device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corner, int subtile) {
-  return {corner.batch, corner.row + subtile / Config::kSubtilesAcross * kWgmmaM,
-          corner.column + subtile % Config::kSubtilesAcross * kStagingN};
+  const int along_m = subtile / Config::kPiecesAcross * kWgmmaM;
+  const int along_n = subtile % Config::kPiecesAcross * Config::kPieceN;
+  return {corner.batch, corner.row + (Config::kSwapsAB ? along_n : along_m),
+          corner.column + (Config::kSwapsAB ? along_m : along_n)};
 }
 
 /// Calls take(e, sum) for the accumulators of a subtile. Its number, which counts on from one block to the next, is
@@ -512,12 +560,13 @@ __device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corne
 template <typename Config, typename Take>
 __device__ __forceinline__ void take_subtile(const Accumulators<Config>& accum, int subtile,
                                              const Take& take) {
-  constexpr int kAcross = Config::kSubtilesAcross;
+  constexpr int kAcross = Config::kPiecesAcross;
+  constexpr int kElems = Config::kPieceN / 2;
 #pragma unroll
   for (int i = 0; i < Config::kConsumerBlocks * kAcross; ++i) {
     if (subtile != i) continue;
 #pragma unroll
-    for (int e = 0; e < kStagingN / 2; ++e) take(e, accum[i / kAcross][i % kAcross * kStagingN / 2 + e]);
+    for (int e = 0; e < kElems; ++e) take(e, accum[i / kAcross][i % kAcross * kElems + e]);
   }
 }
 
@@ -525,40 +574,46 @@ __device__ __forceinline__ void take_subtile(const Accumulators<Config>& accum, 
 /// CTAs. Each warp sends a subtile to the same warp of its owner, where each lane holds the same elements. A CTA adds
 /// in the order of K, so that the sum does not depend on which partial came first. Without split-K there is only the
 /// CTA's own.
+///
+/// A subtile is a warp's: 16 rows of D by kStagingN columns. With swap-AB it is a consumer's, because the consumer stages
+/// kSwappedRows rows of D by 64 columns together.
 template <typename Config>
 class SplitKPartials {
  public:
+  static constexpr int kSubtiles =
+      Config::kConsumerBlocks * Config::kPiecesAcross;  ///< of a warp or a consumer
+
   /// rows: from the tile's first row to D's edge. thread: number in the CTA.
   __device__ __forceinline__ SplitKPartials(SharedStorage<Config>& smem, int split, int rank, int rows,
                                             int thread)
       : smem_(smem),
         split_(split),
         rank_(rank),
-        row_blocks_(rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kWarpRows)),
+        row_blocks_(rows >= Config::BLOCK_M ? kRowBlocks : ceil_div(rows, kRowsOfSubtile)),
         thread_(thread) {}
 
   /// Sends the subtiles that other CTAs add up. The wgmmas of accum must be complete. Threads: all consumers of all
   /// CTAs.
   __device__ __forceinline__ void send(const Accumulators<Config>& accum) const {
     smem_.exchange.begin(split_, rank_, thread_ % kWarpgroupThreads, thread_ == 0,
-                         row_blocks_ * Config::kSubtilesAcross, kSumsPieceBytes);
+                         row_blocks_ * kColumnBlocks, kSubtileBytes);
 #pragma unroll
-    for (int i = 0; i < kSubtilesOfWarp; ++i) {
+    for (int i = 0; i < kSubtiles; ++i) {
       const int owner = owner_of(number_of(i), split_);
       if (row_block_of(i) >= row_blocks_ || owner == rank_) continue;
-      smem_.exchange.template send<kStagingN>(
-          accum[i / Config::kSubtilesAcross] + i % Config::kSubtilesAcross * kStagingN / 2,
+      smem_.exchange.template send<Config::kPieceN>(
+          accum[i / Config::kPiecesAcross] + i % Config::kPiecesAcross * Config::kPieceN / 2,
           place_of(i, rank_), owner);
     }
   }
 
-  /// Whether the warp adds up its subtile of that number.
+  /// Whether the CTA adds up the subtile of that number.
   __device__ __forceinline__ bool owns(int subtile) const {
     return row_block_of(subtile) < row_blocks_ && owner_of(number_of(subtile), split_) == rank_;
   }
 
-  /// Adds up a subtile that it owns. sums: must be 0. Threads: the whole warp, converged.
-  __device__ __forceinline__ void add(float (&sums)[kStagingN / 2], const Accumulators<Config>& accum,
+  /// Adds up a subtile that the CTA owns. sums: must be 0. Threads: the whole warp, converged.
+  __device__ __forceinline__ void add(float (&sums)[Config::kPieceN / 2], const Accumulators<Config>& accum,
                                       int subtile) const {
     if (split_ > 1) smem_.exchange.await_sums();
 #pragma unroll 1
@@ -566,32 +621,43 @@ class SplitKPartials {
       if (source == rank_) {
         take_subtile<Config>(accum, subtile, [&](int e, float sum) { sums[e] += sum; });
       } else {
-        add_sums<kStagingN>(sums, place_of(subtile, source));
+        add_sums<Config::kPieceN>(sums, place_of(subtile, source));
       }
     }
   }
 
  private:
-  static constexpr int kWarpRows = 16;
-  static constexpr int kRowBlocks = Config::BLOCK_M / kWarpRows;
-  static constexpr int kSubtilesOfWarp = Config::kConsumerBlocks * Config::kSubtilesAcross;
-  static_assert(kWarpRows * kStagingN * int{sizeof(float)} == kSumsPieceBytes);
+  static constexpr bool kIsOfConsumer = Config::kSwapsAB;
+  static constexpr int kRowsOfSubtile = kIsOfConsumer ? kSwappedRows : 16;
+  static constexpr int kRowBlocks = Config::BLOCK_M / kRowsOfSubtile;
+  static constexpr int kColumnBlocks = kIsOfConsumer ? Config::BLOCK_N / kWgmmaM : Config::kPiecesAcross;
+  static constexpr int kWarpsOfSubtile = kIsOfConsumer ? 4 : 1;
+  static constexpr int kSubtileBytes = kWarpsOfSubtile * 16 * Config::kPieceN * int{sizeof(float)};
+  static_assert(kSubtileBytes <= kMostSubtileBytes);
 
   __device__ __forceinline__ int row_block_of(int subtile) const {
+    if constexpr (kIsOfConsumer) return subtile % Config::kPiecesAcross;
     const int warp = thread_ / kWarpThreads;
-    return (warp / 4 * Config::kConsumerBlocks + subtile / Config::kSubtilesAcross) * 4 + warp % 4;
+    return (warp / 4 * Config::kConsumerBlocks + subtile / Config::kPiecesAcross) * 4 + warp % 4;
   }
 
-  /// The subtile's number in the tile. It is rotated by one row block for each subtile along N, so that the subtiles
-  /// that a CTA owns belong to different warps.
+  /// The subtile's number in the tile. A warp's is rotated by one row block for each subtile along N, so that the
+  /// subtiles that a CTA owns belong to different warps.
   __device__ __forceinline__ int number_of(int subtile) const {
-    const int column = subtile % Config::kSubtilesAcross;
+    if constexpr (kIsOfConsumer) {
+      const int consumer = thread_ / kWarpgroupThreads;
+      const int column = consumer * Config::kConsumerBlocks + subtile / Config::kPiecesAcross;
+      return column * row_blocks_ + row_block_of(subtile);
+    }
+    const int column = subtile % Config::kPiecesAcross;
     return column * row_blocks_ + (row_block_of(subtile) + column) % row_blocks_;
   }
 
   __device__ __forceinline__ float4* place_of(int subtile, int source) const {
-    return place_of_sums<kStagingN>(smem_.peers_sums(), number_of(subtile), split_, source,
-                                    thread_ % kWarpThreads);
+    const int warp = kIsOfConsumer ? thread_ / kWarpThreads % 4 : 0;
+    float4* const of_warp = smem_.peers_sums() + warp * (Config::kPieceN / 8) * kWarpThreads;
+    return place_of_sums<kWarpsOfSubtile * Config::kPieceN>(of_warp, number_of(subtile), split_, source,
+                                                            thread_ % kWarpThreads);
   }
 
   SharedStorage<Config>& smem_;
@@ -633,8 +699,8 @@ struct GeneralEpilogue {
   __device__ __forceinline__ void store(const Accumulators<Config>& accum,
                                         const SplitKPartials<Config>& partials, bool is_split,
                                         const float* bias, int row, FragmentCorner corner) const {
-    constexpr int kAcross = Config::kSubtilesAcross;
-    constexpr int kCount = Config::kConsumerBlocks * kAcross;
+    constexpr int kAcross = Config::kPiecesAcross;
+    constexpr int kCount = SplitKPartials<Config>::kSubtiles;
     static_assert(Config::BLOCK_N % kStagingN == 0,
                   "what is stored twice must not be added to a C that is D");
     const auto corner_of = [&](int subtile) { return corner_of_subtile<Config>(corner, subtile); };
@@ -667,7 +733,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                 const __grid_constant__ TensorMap tensor_map_b,
                 const __grid_constant__ TensorMap tensor_map_d, const __grid_constant__ Params params,
                 const __grid_constant__ typename Config::Matrices matrices,
-                const __grid_constant__ ClusterPositions positions) {
+                const __grid_constant__ ClusterStarts starts) {
   using namespace ptx;
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -676,8 +742,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   constexpr bool kCanUseWorkspace = Config::kCanSplit && !Config::kIsAlphaOnly;
 
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
+  const SharedLoads& shared_loads = params.shared_loads;
+  const bool shares_loads = shared_loads.size > 1;
   // Lone CTAs take their tiles as if they were clusters, even if the launch has clusters of two.
-  const bool is_alone = Config::kClusterSize == 1 && split == 1;
+  const bool is_alone = !shares_loads && split == 1;
   const cuda::std::uint32_t cluster = is_alone ? blockIdx.x : clusterid_x();
   const cuda::std::uint32_t num_clusters = is_alone ? gridDim.x : nclusterid_x();
   const bool has_one_tile = params.num_tiles <= num_clusters;
@@ -685,10 +753,10 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   if (thread == Config::kNumConsumerThreads) {
     prefetch_tensormap(&tensor_map_a);
     prefetch_tensormap(&tensor_map_b);
-    smem.pipeline.init(params.used_stages);
+    smem.pipeline.init(params.used_stages, shared_loads.size);
     for (int stage = 0; stage < params.used_stages; ++stage) {
-      leave_rest_undefined<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[stage]), params.a_lines);
-      leave_rest_undefined<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[stage]), params.b_lines);
+      leave_rest_undefined<Config::BLOCK_M>(smem_addr(smem.a[stage]), params.a_lines, shared_loads.cluster_n);
+      leave_rest_undefined<Config::BLOCK_N>(smem_addr(smem.b[stage]), params.b_lines, shared_loads.cluster_m);
     }
     if (!has_one_tile) smem.tile_queue.init();
     if (split > 1) smem.exchange.init(split, Config::kNumConsumers);
@@ -699,14 +767,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     // TMA and the peer CTA use the mbarriers, and must see them initialised.
     fence_mbarrier_init_release_cluster();
   }
-  if (Config::kClusterSize == 1 && is_in_producer_warp) {
+  if (!shares_loads && is_in_producer_warp) {
     // The producer warp has initialised the mbarriers, so it can load without waiting for the other warps.
     __syncwarp();
     barrier_arrive(kSetUpBarrier, Config::kNumThreads);
   }
   const int cta_rank = static_cast<int>(cluster_ctarank());
-  const int rank_m = Config::kClusterM == 1 ? 0 : cta_rank % Config::kClusterM;
-  const int rank_n = Config::kClusterN == 1 ? 0 : cta_rank / Config::kClusterM;
   const int split_rank = Config::kCanSplit && split > 1 ? cta_rank : 0;
   // If K does not divide evenly, the first CTAs take one K block more.
   const int longer_parts = Config::kCanSplit ? params.longer_parts : 0;
@@ -714,17 +780,23 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int first_k_block =
       split_rank * params.k_blocks + (split_rank < longer_parts ? split_rank : longer_parts);
   const auto tile_of = [&](TileCoord cluster_tile) {
-    return CtaTile<Config>(cluster_tile, params, rank_m, rank_n);
+    return CtaTile<Config>(cluster_tile, params, cta_rank);
   };
-  const cuda::std::uint32_t first_index = first_place(cluster, is_alone ? 2 : 1, positions);
+  const bool is_listed = cluster < ClusterStarts::kMaxClusters;
+  const cuda::std::uint32_t start = is_listed ? starts.start[cluster] : cluster;
+  // Of a cluster with one tile, only whether it is below num_tiles matters.
+  const cuda::std::uint32_t first_index = !has_one_tile || !is_listed       ? start
+                                          : start == ClusterStarts::kNoTile ? params.num_tiles
+                                                                            : 0;
   // If each cluster has one tile, every warp finds it by itself. The producer warp does so before it waits for the
   // peers.
-  const auto find_only_tile = [&] {
-    return has_one_tile ? tile_at<Config>(first_index, params) : TileCoord{};
+  const auto find_only_tile = [&]() -> TileCoord {
+    if (!has_one_tile) return {};
+    return is_listed ? ClusterStarts::unpacked(start) : tile_at(start, params, column_order);
   };
   const TileCoord producers_only_tile = is_in_producer_warp ? find_only_tile() : TileCoord{};
 
-  if constexpr (Config::kClusterSize > 1) {
+  if (shares_loads) {
     barrier_cluster_arrive_relaxed();
     barrier_cluster_wait();
   } else {
@@ -735,7 +807,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   if (params.prefetched_k_blocks > 0 && is_in_producer_warp) {
     if (elect_sync()) {
       prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, producers_only_tile,
-                                tile_of(producers_only_tile), rank_m, rank_n, first_k_block, num_k_blocks);
+                                tile_of(producers_only_tile), cta_rank, first_k_block, num_k_blocks);
     }
     __syncwarp();
   }
@@ -756,11 +828,13 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     if (is_in_producer_warp) {
       const bool is_leader = elect_sync();
       const int lane = thread % kWarpThreads;
-      const auto sharers_of_a = static_cast<cuda::std::uint16_t>(
-          (1 << rank_m) * ((1 << Config::kClusterM * Config::kClusterN) - 1) /
-          ((1 << Config::kClusterM) - 1));
+      const int rank_m = shared_loads.along_m(cta_rank);
+      const int rank_n = shared_loads.along_n(cta_rank);
+      const auto sharers_of_a = static_cast<cuda::std::uint16_t>(shared_loads.row << rank_m);
       const auto sharers_of_b =
-          static_cast<cuda::std::uint16_t>(((1 << Config::kClusterM) - 1) << (rank_n * Config::kClusterM));
+          static_cast<cuda::std::uint16_t>(shared_loads.column << (rank_n << shared_loads.log2_cluster_m));
+      const int first_of_a = rank_n * shared_loads.slice_of_a;
+      const int first_of_b = rank_m * shared_loads.slice_of_b;
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile = next_tile(producers_only_tile, lane);
         int batch = tile.batch;
@@ -771,36 +845,40 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
             first_of_cluster = tile.batch % params.workspace_split_k * params.cluster_k_blocks;
           }
         }
-        const int batch_a = params.a_is_batched ? batch : 0;
-        const int batch_b = params.b_is_batched ? batch : 0;
-        for (int k_block = 0; k_block < num_k_blocks; ++k_block) {
-          smem.pipeline.producer_wait_uniform(state);
-          if (is_leader) {
-            const SmemAddr bar =
-                smem.pipeline.producer_announce(state, (params.a_lines + params.b_lines) * kLineBytes);
-            const int k = (first_of_cluster + first_k_block + k_block) * kBlockK;
-            load_operand<Config::BLOCK_M, Config::kClusterN>(smem_addr(smem.a[state.stage]), &tensor_map_a,
-                                                             Config::a_major(params), tile.m0, k, batch_a,
-                                                             rank_n, sharers_of_a, bar);
-            load_operand<Config::BLOCK_N, Config::kClusterM>(smem_addr(smem.b[state.stage]), &tensor_map_b,
-                                                             Config::b_major(params), tile.n0, k, batch_b,
-                                                             rank_m, sharers_of_b, bar);
+        const int k0 = (first_of_cluster + first_k_block) * kBlockK;
+        const OperandSlice a = {&tensor_map_a, Config::a_major(params),
+                                tile.m0,       params.a_is_batched ? batch : 0,
+                                first_of_a,    sharers_of_a};
+        const OperandSlice b = {&tensor_map_b, Config::b_major(params),
+                                tile.n0,       params.b_is_batched ? batch : 0,
+                                first_of_b,    sharers_of_b};
+        // A loop for each of the four cases: a branch for each load takes so long that small tiles wait for it.
+        if (shared_loads.cluster_n > 1) {
+          if (shared_loads.cluster_m > 1) {
+            load_tile<Config, true, true>(smem, state, params, a, b, k0, num_k_blocks, is_leader);
+          } else {
+            load_tile<Config, true, false>(smem, state, params, a, b, k0, num_k_blocks, is_leader);
           }
-          state.advance();
+        } else if (shared_loads.cluster_m > 1) {
+          load_tile<Config, false, true>(smem, state, params, a, b, k0, num_k_blocks, is_leader);
+        } else {
+          load_tile<Config, false, false>(smem, state, params, a, b, k0, num_k_blocks, is_leader);
         }
       }
       // The next kernel may now set itself up on SMs that become free. It still waits for the end of this one.
       if (params.triggers_dependents) griddepcontrol_launch_dependents();
-      if constexpr (Config::kClusterSize > 1) {
-        smem.pipeline.producer_drain_uniform(state, params.used_stages);
-      }
+      if (shares_loads) smem.pipeline.producer_drain_uniform(state, params.used_stages);
     } else if (thread / kWarpThreads == Config::kNumConsumerWarps + 1 && (!has_one_tile || has_bias)) {
       // Finding a tile in the raster order may take a thousand cycles or two, so the scheduler warp runs ahead. It also
       // loads the bias.
       const int lane = thread % kWarpThreads;
       typename Config::BiasQueue::State bias_state;
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
-        const TileCoord cluster_tile = tile_at<Config>(index, params);
+        const TileCoord cluster_tile =
+            has_one_tile ? find_only_tile()
+                         : tile_at(index, params, [](cuda::std::uint32_t place, TileGrid grid) {
+                             return hilbert_order(place, grid, Config::kLeaf);
+                           });
         if (!has_one_tile && lane == 0) smem.tile_queue.send(queue_state, cluster_tile);
         queue_state.advance();
         if constexpr (!Config::kIsAlphaOnly) {
@@ -848,25 +926,32 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile = next_tile(only_tile, lane);
         const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0 + first_n};
+        const FragmentCorner swapped_corner = {tile.batch, tile.m0 + first_n, tile.n0 + first_m};
         multiply_tile(accum);
         if constexpr (Config::kCanSplit) {
           if (split > 1) {
             const SplitKPartials<Config> partials = next_partials(tile);
             partials.send(accum);
 #pragma unroll 1
-            for (int subtile = 0; subtile < Config::kConsumerBlocks * Config::kSubtilesAcross; ++subtile) {
+            for (int subtile = 0; subtile < SplitKPartials<Config>::kSubtiles; ++subtile) {
               if (!partials.owns(subtile)) continue;
-              float sums[kStagingN / 2] = {};
+              float sums[Config::kPieceN / 2] = {};
               partials.add(sums, accum, subtile);
-              store_plain_piece(sums, queue, &tensor_map_d, operations,
-                                corner_of_subtile<Config>(corner, subtile), lane);
+              if constexpr (Config::kSwapsAB) {
+                store_swapped_piece(sums, swapped_staging, &tensor_map_d, operations,
+                                    corner_of_subtile<Config>(swapped_corner, subtile));
+              } else {
+                store_plain_piece(sums, queue, &tensor_map_d, operations,
+                                  corner_of_subtile<Config>(corner, subtile), lane);
+              }
             }
-            continue;
+            // Such a cluster has one tile. Without the break the loops over K do not count in uniform registers: ptxas sees
+            // that what owns() says differs between threads.
+            break;
           }
         }
         if constexpr (Config::kSwapsAB) {
-          store_plain_swapped<Config>(accum, swapped_staging, &tensor_map_d, operations,
-                                      {tile.batch, tile.m0 + first_n, tile.n0 + first_m});
+          store_plain_swapped<Config>(accum, swapped_staging, &tensor_map_d, operations, swapped_corner);
         } else {
           store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
         }

@@ -10,6 +10,20 @@
 
 namespace hopper_gemm::library {
 
+/// The consumers' half of a Pipeline of kAnyClusterSize, with the cluster size of the launch.
+template <typename Pipeline>
+struct ConsumersInCluster {
+  using State = typename Pipeline::State;
+
+  Pipeline& pipeline;
+  int cluster_size;
+
+  __device__ __forceinline__ void consumer_wait(State state) { pipeline.consumer_wait(state); }
+  __device__ __forceinline__ void consumer_release(State state, int thread) {
+    pipeline.consumer_release(state, thread, cluster_size);
+  }
+};
+
 /// Multiplies the next `count` stages of the ring. For each stage it waits until the stage is full, starts its wgmmas
 /// as one group, and waits until only that group is in flight. The group of the previous stage is then complete, and
 /// the loop gives that stage back. At the end all groups are complete. Returns the last stage, which the caller gives

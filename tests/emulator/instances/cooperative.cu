@@ -1,6 +1,6 @@
 // The library's cooperative kernels for the four tiles that mutants run, so that each mutant has little to compile. The
-// CTAs of the first share loads of A and B. The second has two consumer warpgroups, and its CTAs may share K. The last
-// piece of D of the third overlaps the one before. The fourth swaps A and B.
+// first runs in clusters that share loads of A and B. The second has two consumer warpgroups, and its CTAs may share K.
+// The last piece of D of the third overlaps the one before. The fourth swaps A and B.
 
 #include <array>
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace hopper_gemm::library::cooperative {
 namespace {
 
 constexpr bool is_run(const KernelConfig& kernel) {
-  const bool shares_both = kernel == config(1, 64, 64, 12, 2, 2);
-  const bool shares_k = can_split_k(kernel) && kernel.consumers == 2 && kernel.block_n == 128;
-  const bool stores_twice = kernel.block_n == 80 && kernel.consumers == 1;
-  const bool swaps_ab = kernel == swapped_config(1, 48, 64, 12, 2, 2);
-  return shares_both || shares_k || stores_twice || swaps_ab;
+  const bool shares_loads = kernel == config(1, 64, 64, 12);
+  const bool shares_k = kernel == config(2, 128, 128, 6);
+  const bool stores_twice = kernel == alpha_only_config(1, 64, 80, 10);
+  const bool swaps_ab = kernel == swapped_config(1, 48, 64, 12);
+  return shares_loads || shares_k || stores_twice || swaps_ab;
 }
 
 template <const auto& kKernels>
