@@ -6,8 +6,6 @@
 #include <mutex>
 #include <numeric>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "device/cluster_placement.hpp"
 

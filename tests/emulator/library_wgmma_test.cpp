@@ -215,7 +215,7 @@ std::vector<Case> cases_of_any_b() {
   bool is_first = true;
   for (const GemmConfig& config : configs_in_some_clusters()) {
     const KernelConfig& kernel = config.kernel;
-    if (!takes_any_b(kernel)) continue;
+    if (!takes_any_b(kernel) || config.split_k > 1) continue;
     const int m = kernel.block_m * kernel.cluster_m;
     const int n = kernel.block_n * kernel.cluster_n;
     const auto add = [&](const GemmShape& shape, int batch_count, int clusters) {

@@ -303,6 +303,8 @@ const Mutant kLibraryMutants[] = {
     {"library_slices_of_the_same_rows", {kWrongSum}},
     {"library_slices_to_the_same_place", {kCopiesInOnePlace, kFilledTooEarly}},
     {"library_multicast_to_another_row", {kWrongSum, kOtherValues}},
+    {"library_releases_its_own_stage_alone",
+     {"deadlock.*producer.*waits for an mbarrier's phase", kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_no_proxy_fence", {kWriteNotFenced}},
     {"library_staging_not_waited_for", {kStoredTooEarly}},
     {"library_exit_before_the_stores", {kEndsWhileStored}},

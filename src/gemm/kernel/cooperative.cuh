@@ -784,7 +784,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   };
   const bool is_listed = cluster < ClusterStarts::kMaxClusters;
   const cuda::std::uint32_t start = is_listed ? starts.start[cluster] : cluster;
-  // Of a cluster with one tile, only whether it is below num_tiles matters.
+  // If each cluster has one tile, the loops below run once if this is less than num_tiles, and otherwise not at all.
   const cuda::std::uint32_t first_index = !has_one_tile || !is_listed       ? start
                                           : start == ClusterStarts::kNoTile ? params.num_tiles
                                                                             : 0;
