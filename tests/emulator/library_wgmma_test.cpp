@@ -26,6 +26,7 @@
 #include "gemm/host/kernel_launcher.hpp"
 #include "gemm/instances/cooperative_configs.hpp"
 #include "gemm/instances/small_m_configs.hpp"
+#include "gemm/scheduler/list_starts.hpp"
 #include "tests/library_gemm.hpp"
 
 namespace hopper_gemm::emulator {
@@ -634,6 +635,15 @@ TEST(EmulatedLibraryWgmmaOrder, GivesTheClustersOfAGpcPlacesSideBySide) {
   const ClusterPositions positions = LastingClusterPositions(8).get();
   EXPECT_THAT(std::vector<int>(positions.position, positions.position + 8),
               testing::ElementsAre(0, 3, 1, 6, 4, 7, 2, 5));
+  // Two rows of four tiles, row by row. The numbers count column by column.
+  constexpr TileGrid kGrid = {2, 4};
+  const auto starts = library::starts_at(positions, 8, 1, library::starts_in_order(kGrid, 1, 1, true));
+  std::vector<int> numbers;
+  for (int cluster = 0; cluster < 8; ++cluster) {
+    const auto tile = library::ClusterStarts::unpacked(starts.start[cluster]);
+    numbers.push_back(tile.n * kGrid.m + tile.m);
+  }
+  EXPECT_THAT(numbers, testing::ElementsAre(0, 6, 2, 5, 1, 7, 4, 3));
 }
 
 // The estimates choose it only for launches that take too long here.

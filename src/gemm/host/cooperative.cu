@@ -17,6 +17,7 @@
 #include "gemm/host/operand_maps.hpp"
 #include "gemm/instances/cooperative_configs.hpp"
 #include "gemm/kernel/cooperative.cuh"
+#include "gemm/scheduler/list_starts.hpp"
 
 namespace hopper_gemm::library::cooperative {
 namespace {
@@ -54,21 +55,6 @@ SharedLoads shared_loads_of(const KernelConfig& kernel, const KernelArgs& args) 
           .slice_of_b = slice_of(args.b, kernel.block_n, kernel.cluster_m),
           .row = static_cast<std::uint16_t>(row),
           .column = static_cast<std::uint16_t>((1u << along_m) - 1)};
-}
-
-/// The starts of clusters that keep their order: tiles by bands of band_m rows, or with several tiles for each cluster
-/// the places themselves.
-ClusterStarts starts_by_place(TileGrid grid, int matrices, int band_m, bool has_one_tile) {
-  ClusterStarts starts{};
-  const std::uint32_t tiles = grid.num_tiles();
-  for (std::uint32_t place = 0; place < ClusterStarts::kMaxClusters; ++place) {
-    const auto matrix = static_cast<int>(place / tiles);
-    TileCoord tile = supertile_order(place % tiles, grid, band_m);
-    tile.m += matrix * grid.m;
-    const std::uint32_t only_tile = matrix < matrices ? ClusterStarts::packed(tile) : ClusterStarts::kNoTile;
-    starts.start[place] = has_one_tile ? only_tile : place;
-  }
-  return starts;
 }
 
 class Launcher final : public KernelLauncher {
@@ -141,7 +127,7 @@ class Launcher final : public KernelLauncher {
       launch_.cluster_size = 2;
       launch_.ctas += launch_.ctas % 2;
     }
-    starts_ = starts_by_place(grid, matrices, band_m, has_one_tile);
+    starts_ = starts_in_order(grid, matrices, band_m, has_one_tile);
     const int clusters = static_cast<int>(launch_.ctas) / launch_.cluster_size;
     const bool takes_more_tiles = !has_one_tile && cluster_size(kernel) == 2;
     if ((by_gpc || takes_more_tiles) && clusters <= ClusterPositions::kMaxClusters) by_gpc_.emplace(clusters);
@@ -211,15 +197,8 @@ class Launcher final : public KernelLauncher {
   }
   ClusterStarts starts() const {
     if (!by_gpc_) return starts_;
-    const ClusterPositions positions = by_gpc_->get();
-    ClusterStarts starts = starts_;
-    const int in_each = launch_.cluster_size / cluster_size(kernel_);  // starts of a launch's cluster
     const int clusters = static_cast<int>(launch_.ctas) / launch_.cluster_size;
-    for (int cluster = 0; cluster < clusters; ++cluster) {
-      std::copy_n(starts_.start + positions.position[cluster] * in_each, in_each,
-                  starts.start + cluster * in_each);
-    }
-    return starts;
+    return starts_at(by_gpc_->get(), clusters, launch_.cluster_size / cluster_size(kernel_), starts_);
   }
   bool loads_c_by_tma() const { return instance_.general != nullptr && matrices_.loads_c_by_tma; }
 
