@@ -10,8 +10,6 @@
 namespace hopper_gemm::emulator {
 namespace {
 
-constexpr std::size_t kMostWrites = 8;  ///< that a granule remembers
-
 bool is_write(GlobalUse use) {
   return use != GlobalUse::Load && use != GlobalUse::AtomicLoad && use != GlobalUse::TmaLoad;
 }
@@ -36,6 +34,12 @@ std::string relation(std::uint32_t launch, std::uint32_t other) {
   if (launch < other) return fmt::format(" {} launches ago", other - launch);
   if (launch == other + 1) return " of the launch behind";
   return launch == other ? "" : fmt::format(" {} launches behind", launch - other);
+}
+
+/// Erases the accesses of which later ones have taken all bytes.
+template <typename Access>
+void drop_empty(std::vector<Access>* accesses) {
+  std::erase_if(*accesses, [](const Access& access) { return access.bytes == 0; });
 }
 
 const char* name_of(GlobalUse use) {
@@ -119,12 +123,12 @@ GlobalOrder::Page& GlobalOrder::page_of(std::uintptr_t address) {
   return *last_page_;
 }
 
-// Forgets what is of an earlier chain. The memory for writes stays.
+// Forgets what is of an earlier chain. The memory for accesses stays.
 GlobalOrder::Granule& GlobalOrder::granule_of(std::uintptr_t address) {
   Granule& granule = page_of(address).granules[address % kPageBytes / kGranuleBytes];
   if (granule.chain != chain_) {
     granule.chain = chain_;
-    granule.read = {};
+    granule.reads.clear();
     granule.writes.clear();
     granule.contested = 0;
     granule.landed = 0;
@@ -139,22 +143,24 @@ bool GlobalOrder::is_written(std::uintptr_t address, std::size_t bytes) {
   return false;
 }
 
-bool GlobalOrder::is_known(const Access& access) const {
-  const Event* event = &access.event;
-  if (clusters_[event->cluster].launch <= current->clock.launches()) return true;
-  if (access.store != 0) {
-    const StoreRecord& store = stores_[access.store];
-    if (!store.is_settled) return false;
-    event = &store.event;
+bool GlobalOrder::is_known(const Event& event) const {
+  if (clusters_[event.cluster].launch <= current->clock.launches()) return true;
+  return event.cluster == current->cta->cluster->number
+             ? current->clock.knows(event.component, event.clock)
+             : current->clock.knows_of(event.cluster, event.component, event.clock);
+}
+
+bool GlobalOrder::is_known(const Write& write) const {
+  if (write.store == 0 || clusters_[write.event.cluster].launch <= current->clock.launches()) {
+    return is_known(write.event);
   }
-  return event->cluster == current->cta->cluster->number
-             ? current->clock.knows(event->component, event->clock)
-             : current->clock.knows_of(event->cluster, event->component, event->clock);
+  const StoreRecord& store = stores_[write.store];
+  return store.is_settled && is_known(store.event);
 }
 
 // The async proxy sees an ordinary store only after fence.proxy.async, by the thread that stored or by the one that
 // uses TMA. The end of a launch orders the proxies, too.
-bool GlobalOrder::is_fenced(const Access& store) const {
+bool GlobalOrder::is_fenced(const Write& store) const {
   const ClusterRecord& cluster = clusters_[store.event.cluster];
   if (cluster.launch <= current->clock.launches()) return true;
   const ClusterRecord& own = clusters_[current->cta->cluster->number];
@@ -174,7 +180,7 @@ std::string GlobalOrder::describe(const Access& access) const {
   return fmt::format("{}\n  by {}\n  at {}", name_of(access.use), by, where(access.pc));
 }
 
-bool GlobalOrder::contests(const Access& earlier, GlobalUse use) const {
+bool GlobalOrder::contests(const Write& earlier, GlobalUse use) const {
   const auto is_store = [](GlobalUse other) {
     return other == GlobalUse::Store || other == GlobalUse::TmaStore;
   };
@@ -198,11 +204,13 @@ std::string GlobalOrder::other_values(GlobalUse use, const void* address, const 
       name_of(use), address, describe(earlier));
 }
 
-void GlobalOrder::check(const Access& earlier, std::uintptr_t address, GlobalUse use) const {
-  if (!is_known(earlier)) {
-    machine.fail(fmt::format("{} global memory at {:#x}, and nothing orders that after an earlier access: {}",
-                             name_of(use), address, describe(earlier)));
-  }
+void GlobalOrder::fail_without_order(const Access& earlier, std::uintptr_t address, GlobalUse use) const {
+  machine.fail(fmt::format("{} global memory at {:#x}, and nothing orders that after an earlier access: {}",
+                           name_of(use), address, describe(earlier)));
+}
+
+void GlobalOrder::check(const Write& earlier, std::uintptr_t address, GlobalUse use) const {
+  if (!is_known(earlier)) fail_without_order(earlier, address, use);
   if (earlier.use == GlobalUse::Store && is_of_async_proxy(use) && !is_fenced(earlier)) {
     machine.fail(fmt::format(
         "{} global memory at {:#x} without fence.proxy.async for global memory after an ordinary store: {}",
@@ -224,22 +232,40 @@ void GlobalOrder::for_each_granule(const void* address, std::size_t bytes, Visit
   }
 }
 
+// A component's later read takes the place of its earlier ones: who knows of it knows of these.
+void GlobalOrder::add_read(const Access& read, Granule* granule) {
+  std::vector<Access>& reads = granule->reads;
+  bool leaves_empty = false;
+  for (auto earlier = reads.rbegin(); earlier != reads.rend(); ++earlier) {
+    if (earlier->event.component != read.event.component || earlier->event.cluster != read.event.cluster ||
+        earlier->use != read.use) {
+      continue;
+    }
+    if (earlier->event.clock == read.event.clock) {
+      earlier->bytes = static_cast<std::uint16_t>(earlier->bytes | read.bytes);
+      return;
+    }
+    earlier->bytes = static_cast<std::uint16_t>(earlier->bytes & ~read.bytes);
+    leaves_empty = leaves_empty || earlier->bytes == 0;
+  }
+  if (leaves_empty) drop_empty(&reads);
+  if (reads.size() == kMostReads) reads.erase(reads.begin());
+  reads.push_back(read);
+}
+
 void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, std::uint32_t store) {
   if (!device_heap.contains(address)) return;
   // Most loads of TMA read operands, which no kernel writes.
   if (use == GlobalUse::TmaLoad && !is_written(reinterpret_cast<std::uintptr_t>(address), bytes)) return;
   const auto component = static_cast<std::uint32_t>(current->component);
-  Access access{{current->cta->cluster->number, component, current->clock[component]},
-                0,
-                use,
-                store,
-                machine.now(),
-                current->pc};
+  Write access{{{current->cta->cluster->number, component, current->clock[component]}, 0, use, current->pc},
+               store,
+               machine.now()};
   for_each_granule(address, bytes, [&](Granule* granule, std::uint16_t mask, std::uintptr_t at) {
     access.bytes = mask;
     std::uint16_t contested = 0;
     std::uint16_t landed = 0;
-    for (const Access& earlier : granule->writes) {
+    for (const Write& earlier : granule->writes) {
       if ((earlier.bytes & mask) == 0 || commute(earlier.use, use)) continue;
       if (!contests(earlier, use)) {
         check(earlier, at, use);
@@ -258,13 +284,17 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
       contested_stores_.push_back(contest);
     }
     if (!is_write(use)) {
-      if (use != GlobalUse::TmaLoad) granule->read = access;
+      if (use != GlobalUse::TmaLoad) add_read(access, granule);
       return;
     }
-    if ((granule->read.bytes & mask) != 0 && !commute(granule->read.use, use)) check(granule->read, at, use);
-    granule->read.bytes = static_cast<std::uint16_t>(granule->read.bytes & ~mask);
+    for (Access& earlier : granule->reads) {
+      if ((earlier.bytes & mask) == 0 || commute(earlier.use, use)) continue;
+      if (!is_known(earlier.event)) fail_without_order(earlier, at, use);
+      earlier.bytes = static_cast<std::uint16_t>(earlier.bytes & ~mask);
+    }
+    drop_empty(&granule->reads);
     // All writes that need no order stay, because what comes behind must know of each.
-    for (Access& earlier : granule->writes) {
+    for (Write& earlier : granule->writes) {
       const bool is_again = earlier.use == use && earlier.store == store &&
                             earlier.event.cluster == access.event.cluster &&
                             earlier.event.component == component;
@@ -275,7 +305,7 @@ void GlobalOrder::access(const void* address, std::size_t bytes, GlobalUse use, 
     granule->contested = static_cast<std::uint16_t>((granule->contested & ~mask) | contested);
     if (use == GlobalUse::Store) landed = contested;
     granule->landed = static_cast<std::uint16_t>((granule->landed & granule->contested) | landed);
-    std::erase_if(granule->writes, [](const Access& earlier) { return earlier.bytes == 0; });
+    drop_empty(&granule->writes);
     if (granule->writes.size() == kMostWrites) granule->writes.erase(granule->writes.begin());
     granule->writes.push_back(access);
     page_of(at).written_in = chain_;
@@ -286,7 +316,7 @@ void GlobalOrder::record_tma_load(const void* address, std::size_t bytes, const 
                                   const void* pc) {
   if (!device_heap.contains(address)) return;
   for_each_granule(address, bytes, [&](Granule* granule, std::uint16_t mask, std::uintptr_t) {
-    granule->read = {event, mask, GlobalUse::TmaLoad, 0, machine.now(), pc};
+    add_read({event, mask, GlobalUse::TmaLoad, pc}, granule);
   });
 }
 
@@ -302,7 +332,7 @@ void GlobalOrder::land(std::uint32_t store, const unsigned char* destination, co
       if (((contested & granule->landed) >> byte & 1) == 0 || destination[offset] == source[offset]) continue;
       const auto other = std::find_if(
           granule->writes.begin(), granule->writes.end(),
-          [&](const Access& write) { return write.store != store && (write.bytes >> byte & 1) != 0; });
+          [&](const Write& write) { return write.store != store && (write.bytes >> byte & 1) != 0; });
       if (other == granule->writes.end()) continue;
       machine.fail(other_values(GlobalUse::TmaStore, destination + offset, *other));
     }

@@ -25,10 +25,10 @@ enum class GlobalUse : std::uint8_t { Load, Store, AtomicLoad, Atomic, TmaLoad, 
 
 /// The order of accesses to global memory by different CTAs, and by launches that may overlap.
 ///
-/// It keeps, for each 16 bytes of device memory, the last writers of each byte and the last reader. A second access that
-/// conflicts with one of these ends in a report unless its thread knows about the first: through barriers of its
-/// cluster, through a flag in global memory, or because the launch of the first has ended. It keeps the last of several
-/// readers, so a schedule may miss that a write comes too early for another. It never reports what is in order.
+/// It keeps, for each 16 bytes of device memory, the last writers of each byte and who has read it since. A second access
+/// that conflicts with one of these ends in a report unless its thread knows about the first: through barriers of its
+/// cluster, through a flag in global memory, or because the launch of the first has ended. It keeps the last kMostReads
+/// reads, so a schedule may miss that a write comes too early for one before these. It never reports what is in order.
 ///
 /// Stores that nothing orders may write the same values to the same bytes, as tiles do that overlap.
 ///
@@ -88,18 +88,24 @@ class GlobalOrder {
   void fence_proxy();
 
  private:
+  static constexpr std::size_t kMostReads =
+      64;  ///< that a granule remembers: operands have thousands of readers
+  static constexpr std::size_t kMostWrites = 8;
+
   struct Access {
     Event event;
     std::uint16_t bytes = 0;  ///< a bit for each byte of the granule
     GlobalUse use = GlobalUse::Load;
+    const void* pc = nullptr;
+  };
+  struct Write : Access {
     std::uint32_t store = 0;
     std::uint64_t step = 0;
-    const void* pc = nullptr;
   };
   struct Granule {
     std::uint32_t chain = 0;  ///< what it holds is of this chain of launches
-    Access read;
-    std::vector<Access> writes;
+    std::vector<Access> reads;
+    std::vector<Write> writes;
     std::uint16_t contested = 0;  ///< a bit for each byte that several stores write, which nothing orders,
     std::uint16_t landed = 0;     ///< and for each such byte that one of them has written
   };
@@ -135,18 +141,21 @@ class GlobalOrder {
     const unsigned char* granule;
     std::uint16_t bytes;
     std::array<unsigned char, kGranuleBytes> before;
-    Access earlier;
+    Write earlier;
     const void* pc;
   };
   void compare_contested_stores();
   Page& page_of(std::uintptr_t address);
   Granule& granule_of(std::uintptr_t address);
   bool is_written(std::uintptr_t address, std::size_t bytes);
-  bool is_known(const Access& access) const;
-  bool is_fenced(const Access& store) const;
+  static void add_read(const Access& read, Granule* granule);
+  bool is_known(const Event& event) const;
+  bool is_known(const Write& write) const;
+  bool is_fenced(const Write& store) const;
   /// Whether the two may be unordered if they write the same values.
-  bool contests(const Access& earlier, GlobalUse use) const;
-  void check(const Access& earlier, std::uintptr_t address, GlobalUse use) const;
+  bool contests(const Write& earlier, GlobalUse use) const;
+  [[noreturn]] void fail_without_order(const Access& earlier, std::uintptr_t address, GlobalUse use) const;
+  void check(const Write& earlier, std::uintptr_t address, GlobalUse use) const;
   std::string describe(const Access& access) const;
   std::string other_values(GlobalUse use, const void* address, const Access& earlier) const;
 

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <random>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace hopper_gemm::emulator {
 
@@ -15,6 +19,16 @@ inline std::uint64_t fresh_seed() {
     return drawn;
   }();
   return seed;
+}
+
+/// The seeds that a test always runs, and behind them fresh ones: as many as the environment variable HG_SCHEDULES says,
+/// or one.
+inline std::vector<std::uint64_t> with_fresh_seeds(std::span<const std::uint64_t> seeds) {
+  const char* const value = std::getenv("HG_SCHEDULES");
+  const std::uint64_t count = value == nullptr ? 1 : std::stoull(value);
+  std::vector<std::uint64_t> all(seeds.begin(), seeds.end());
+  for (std::uint64_t i = 0; i < count; ++i) all.push_back(fresh_seed() + i);
+  return all;
 }
 
 }  // namespace hopper_gemm::emulator

@@ -224,6 +224,39 @@ __global__ void hand_over(const float*, float* out) {
   if (is_other && blockIdx.x == 2) data(out)[1] = data(out)[0];
 }
 
+/// CTA 0 reads a word, then CTA 1 does, then CTA 2 writes it. CTA 1 does not release what CTA 0 did unless both fence.
+template <bool kFirstFences>
+__global__ void write_after_two_readers(const float*, float* out) {
+  const unsigned cta = blockIdx.x;
+  if (cta > 0) {
+    wait_for(counters(out) + (cta - 1), 1);
+    ptx::fence_acq_rel_gpu();
+  }
+  if (cta == 2) {
+    data(out)[0] = 1;
+    return;
+  }
+  data(out)[4 * (cta + 1)] = data(out)[0];
+  if (cta == 1 || kFirstFences) ptx::fence_acq_rel_gpu();
+  ptx::red_add_relaxed_gpu(counters(out) + cta, 1);
+}
+
+/// CTA 0 hands a word on, and then reads its neighbours and, if kReadsAgain, the word.
+template <bool kReadsAgain>
+__global__ void write_beside_a_later_read(const float*, float* out) {
+  if (blockIdx.x == 1) {
+    wait_for(counters(out), 1);
+    ptx::fence_acq_rel_gpu();
+    data(out)[0] = 1;
+    return;
+  }
+  data(out)[4] = data(out)[0];
+  ptx::fence_acq_rel_gpu();
+  ptx::red_add_relaxed_gpu(counters(out), 1);
+  data(out)[5] = data(out)[1];
+  data(out)[6] = data(out)[kReadsAgain ? 0 : 2];
+}
+
 TEST_F(HopperFaults, OrderOfGlobalMemory) {
   expect_no_fault(ctas_write_neighbours, {1, 4, 4});
   expect_no_fault(ctas_add_to_one_word, {1, 4, 4});
@@ -242,6 +275,19 @@ TEST_F(HopperFaults, OrderOfGlobalMemory) {
   expect_fault(hand_over<Fence::Gpu, Fence::None>, {2, 3, 3}, kUnorderedRead);
   expect_fault(hand_over<Fence::Cta, Fence::Gpu>, {2, 3, 3}, kUnorderedRead);
   expect_fault(hand_over<Fence::Gpu, Fence::Cta>, {2, 3, 3}, kUnorderedRead);
+}
+
+TEST_F(HopperFaults, WritesAfterReads) {
+  constexpr const char* kUnorderedWrite =
+      "a thread writes global memory at .*, and nothing orders that after an earlier access: a thread reads\n"
+      "  by thread 0 of CTA 0\n";
+  expect_no_fault(write_after_two_readers<true>, {1, 3, 3});
+  expect_fault(write_after_two_readers<false>, {1, 3, 3}, kUnorderedWrite);
+  expect_no_fault(write_beside_a_later_read<false>, {1, 2, 2});
+  expect_fault(
+      write_beside_a_later_read<true>, {1, 2, 2}, kUnorderedWrite,
+      "a thread reads global memory at .*, and nothing orders that after an earlier access: a thread "
+      "writes\n  by thread 0 of CTA 1\n");
 }
 
 // ---------------------------------------------------------------------------------- TMA and global memory

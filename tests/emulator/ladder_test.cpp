@@ -46,8 +46,7 @@ void expect_products(const KernelInfo& kernel, const LadderProblem& problem,
                      std::span<const std::uint64_t> seeds) {
   EmulatedGemm gemm(problem);
   const auto launch = [&](const GemmArgs& args) { return kernel.launch(args, nullptr); };
-  for (const std::uint64_t seed : seeds) expect_product(launch, {.seed = seed}, &gemm);
-  expect_product(launch, {.seed = fresh_seed()}, &gemm);
+  for (const std::uint64_t seed : with_fresh_seeds(seeds)) expect_product(launch, {.seed = seed}, &gemm);
 }
 
 std::span<const KernelInfo> emulated_hopper_kernels() {
