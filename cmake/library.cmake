@@ -18,12 +18,12 @@ set(HG_PUBLIC_HEADERS
 
 # hg_add_library_host(target): makes an object library of everything between the public interface and the kernels.
 function(hg_add_library_host target)
-  set(sources gemm.cpp gemm_c.cpp host/backends.cpp host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp
-              tuning_file.cpp)
+  set(sources gemm.cpp gemm_c.cpp heuristics/json_file.cpp heuristics/probe_file.cpp host/backends.cpp
+              host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp tuning_file.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/gemm/)
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})
-  # One file parses JSON. The parser is in headers, so that the library needs none when it runs.
+  # The parser of JSON is in headers, so that the library needs none when it runs.
   target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
 endfunction()
 
@@ -32,7 +32,8 @@ target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 
 # The code that chooses among the library's kernels for sm_90.
 add_library(hopper_gemm_library_choice OBJECT
-  src/gemm/config_name.cpp src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp)
+  src/gemm/config_name.cpp src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp
+  src/gemm/heuristics/probed_rates.cpp)
 target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
 
 # The library's kernels for sm_90. Pairs are compiled together. The slowest file is last, because Ninja starts there.

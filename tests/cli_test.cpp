@@ -1489,11 +1489,16 @@ TEST_F(TuneTest, FilesOfConfigurationsHaveNoC) {
                  {"--config was given together with an operation that adds C"});
 }
 
-Status refuses_its_tuning_file() { return invalid_argument("the tuning file 'tuned.json' does not exist"); }
+std::span<const MeasurementFile> a_file_that_is_refused() {
+  static constexpr std::array kFiles = {
+      MeasurementFile{"HGEMM_TUNING_FILE", "tune best --json",
+                      [] { return invalid_argument("the tuning file 'tuned.json' does not exist"); }}};
+  return kFiles;
+}
 
 TEST_F(BestTest, ATuningFileThatCannotBeUsedIsAnError) {
   std::array kernels = kWithBest;
-  kernels[1].check_tuning_file = refuses_its_tuning_file;
+  kernels[1].files = a_file_that_is_refused;
   platform_.kernels_ = kernels;
   expect_refused(
       {"best", "--size", "1024"},

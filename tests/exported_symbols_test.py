@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ALLOWED = re.compile(r"hgemm_\w+|hopper_gemm::gemm\(.*|hopper_gemm::interleave_gate_and_up\(.*|"
-                     r"hopper_gemm::load_tuning_file\(.*|hopper_gemm::GemmPlan::.*")
+                     r"hopper_gemm::load_(tuning|probe)_file\(.*|hopper_gemm::GemmPlan::.*")
 DECLARATION = re.compile(r"^HG_API [\w\s*]*?\b(hgemm_\w+)\(", re.MULTILINE)
 
 

@@ -16,6 +16,7 @@ hgemm_operands_t initial_operands(void) {
 }
 
 hgemm_status_t load_tuning_file_from_c(const char* path) { return hgemm_load_tuning_file(path); }
+hgemm_status_t load_probe_file_from_c(const char* path) { return hgemm_load_probe_file(path); }
 
 hgemm_status_t run_from_c(const void* a, const void* b, void* d, char* config, size_t config_bytes) {
   hgemm_descriptor_t descriptor = HGEMM_DESCRIPTOR_INIT;

@@ -110,7 +110,7 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "one type"):
             hopper_gemm.interleave_gate_and_up(gate, InterfaceArray(0x2000, (8, 16), typestr="<f4"), b)
 
-    def test_loads_tuning_files(self):
+    def test_loads_files(self):
         class Library:
             status, paths = 0, []
 
@@ -118,8 +118,12 @@ class Arrays(unittest.TestCase):
                 self.paths.append(path)
                 return self.status
 
+            def hgemm_load_probe_file(self, path):
+                self.paths.append(b"probe " + path)
+                return self.status
+
             def hgemm_last_error_message(self):
-                return b"the tuning file 'tuned.json' does not exist"
+                return b"the file does not exist"
 
         library, fake, forgotten = hopper_gemm.library, Library(), []
         self.addCleanup(setattr, hopper_gemm, "library", library)
@@ -127,12 +131,14 @@ class Arrays(unittest.TestCase):
         hopper_gemm._plan.cache_clear = lambda: forgotten.append(len(fake.paths))
         hopper_gemm.load_tuning_file("tuned.json")
         hopper_gemm.load_tuning_file(pathlib.Path("a/tuned.json"))
-        self.assertEqual(fake.paths, [b"tuned.json", b"a/tuned.json"])
-        self.assertEqual(forgotten, [1, 2], "gemm() must not run plans from before")
+        hopper_gemm.load_probe_file("probe.json")
+        self.assertEqual(fake.paths, [b"tuned.json", b"a/tuned.json", b"probe probe.json"])
+        self.assertEqual(forgotten, [1, 2, 3], "gemm() must not run plans from before")
         fake.status = 1
-        with self.assertRaisesRegex(hopper_gemm.GemmError, "^invalid argument: the tuning file 'tuned.json' does not exist$"):
-            hopper_gemm.load_tuning_file("tuned.json")
-        self.assertEqual(forgotten, [1, 2])
+        for load in (hopper_gemm.load_tuning_file, hopper_gemm.load_probe_file):
+            with self.assertRaisesRegex(hopper_gemm.GemmError, "^invalid argument: the file does not exist$"):
+                load("file.json")
+        self.assertEqual(forgotten, [1, 2, 3])
 
     def test_describes_vectors(self):
         for shape, strides, order, pitch in (((5, 1), (1, 1), "row_major", 1), ((5, 1), (3, 1), "row_major", 3),

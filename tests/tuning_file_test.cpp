@@ -78,7 +78,7 @@ class TuningFile : public testing::Test {
     unsetenv("HGEMM_TUNING_FILE");
     // A plan notices that the variable is gone.
     static_cast<void>(use_environment_tuning(kH200));
-    clear_tuning();
+    loaded_tuning().clear();
   }
 
   std::string write(const std::string& text, const std::string& name = "tuned.json") const {

@@ -104,6 +104,7 @@ def library():
         "hgemm_interleave_gate_and_up": (ctypes.c_int, [ctypes.POINTER(Descriptor), ctypes.c_void_p, ctypes.c_void_p,
                                                         ctypes.POINTER(MatrixLayout), ctypes.c_void_p, ctypes.c_void_p]),
         "hgemm_load_tuning_file": (ctypes.c_int, [text]),
+        "hgemm_load_probe_file": (ctypes.c_int, [text]),
         "hgemm_last_error_message": (text, []),
         "hgemm_version_string": (text, []),
     }
@@ -317,6 +318,16 @@ def load_tuning_file(path):
     more at load_tuning_file(). Raises GemmError if the file cannot be used on the current device.
     """
     _check(library().hgemm_load_tuning_file(os.fsencode(path)))
+    _plan.cache_clear()
+
+
+def load_probe_file(path):
+    """Loads what `matmul probe --json` wrote. path: a string, bytes or a path object.
+
+    Plans that are made from now on estimate by the rates of the file. gemm() makes its plans again. gemm.hpp says more at
+    load_probe_file(). Raises GemmError if the file cannot be used on the current device.
+    """
+    _check(library().hgemm_load_probe_file(os.fsencode(path)))
     _plan.cache_clear()
 
 

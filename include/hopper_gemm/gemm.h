@@ -177,6 +177,8 @@ HG_API hgemm_status_t hgemm_interleave_gate_and_up(const hgemm_descriptor_t* des
 
 /// Like load_tuning_file() in gemm.hpp. path: ends with a NUL.
 HG_API hgemm_status_t hgemm_load_tuning_file(const char* path);
+/// Like load_probe_file() in gemm.hpp. path: ends with a NUL.
+HG_API hgemm_status_t hgemm_load_probe_file(const char* path);
 
 /// The enumerator's name, such as "HGEMM_INVALID_ARGUMENT", or "unknown status" for any other number. Never null.
 HG_API const char* hgemm_status_string(hgemm_status_t status);

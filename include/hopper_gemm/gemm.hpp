@@ -148,8 +148,8 @@ struct GemmOperands {
 /// context, or the primary one after cudaDeviceReset(). The thread's current context counts. The stream may belong to
 /// another context, but the plan is not sized for that one.
 ///
-/// Environment: the library reads HGEMM_CONFIG, see GemmOptions::config, and HGEMM_TUNING_FILE, see
-/// load_tuning_file().
+/// Environment: the library reads HGEMM_CONFIG, see GemmOptions::config, HGEMM_TUNING_FILE, see load_tuning_file(), and
+/// HGEMM_PROBE_FILE, see load_probe_file().
 class HG_API GemmPlan {
  public:
   /// An empty plan, which refuses to run.
@@ -238,6 +238,22 @@ HG_API Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gat
 /// OutOfMemory: the host has no memory left.
 /// CudaError: the CUDA runtime refused a call.
 HG_API Status load_tuning_file(const std::string& path);
+
+/// Loads a file that `matmul probe --json` wrote on such a GPU as the current device. Plans that are made from now on
+/// estimate by its rates: of wgmma and of L2, and the clock of the SMs. Without a file the library takes the clock and the
+/// memory's rate from the driver, and all else as an H100 SXM and an H200 have it. Other Hoppers gain by a file: one with
+/// slower tensor cores wants other tiles. Plans that exist keep their configurations.
+///
+/// What was measured for a shape comes first: tuning files, and the library's own tables. GemmPlan::explain() names the
+/// file if its rates decided.
+///
+/// If a program loads several files for a GPU, the one that was loaded last counts. Other threads may make and run plans
+/// at the same time. The environment variable HGEMM_PROBE_FILE names a file in the same way as HGEMM_TUNING_FILE does; it
+/// counts only if no file was loaded for the GPU. A file holds only on GPUs with as many SMs and about as fast a memory as
+/// the one that it was measured on.
+///
+/// It fails as load_tuning_file() does.
+HG_API Status load_probe_file(const std::string& path);
 
 /// Makes a plan and runs it once. If the problem comes again, keep a plan instead: making one costs more than running
 /// it.

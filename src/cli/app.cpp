@@ -719,7 +719,7 @@ int run_checked(int argc, const char* const* argv, Platform& platform, std::ostr
     if (!found.ok() && options.device == Options::Device::Gpu) return fail(found);
     if (!found.ok()) reason = finding_of(found);
     const bool chooses = found.ok() && !options.tune;
-    if (const Status usable = chooses ? check_tuning_file(options.kernels) : Status(); !usable.ok())
+    if (const Status usable = chooses ? check_files(options.kernels) : Status(); !usable.ok())
       return fail(usable);
     if (found.ok()) return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);
   }

@@ -86,6 +86,10 @@ std::string assignment_of(const char* variable, const KernelInfo& kernel) {
   return has_meaning ? fmt::format("{}={} ", variable, value) : "";
 }
 
+std::span<const MeasurementFile> files_of(const KernelInfo& kernel) {
+  return kernel.files == nullptr ? std::span<const MeasurementFile>() : kernel.files();
+}
+
 /// The problems that the user asked of `kernel`, one group for each operation.
 std::vector<KernelGroup> groups_of(const KernelInfo& kernel, const Options& options) {
   std::vector<KernelGroup> groups;
@@ -125,7 +129,9 @@ Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device) {
 }
 
 std::string environment_of(const KernelInfo& kernel) {
-  return assignment_of(kConfigVariable, kernel) + assignment_of(kTuningFileVariable, kernel);
+  std::string assignments = assignment_of(kConfigVariable, kernel);
+  for (const MeasurementFile& file : files_of(kernel)) assignments += assignment_of(file.variable, kernel);
+  return assignments;
 }
 
 Status check_environment(std::span<const KernelInfo* const> kernels) {
@@ -142,14 +148,15 @@ Status check_environment(std::span<const KernelInfo* const> kernels) {
   return {};
 }
 
-Status check_tuning_file(std::span<const KernelInfo* const> kernels) {
+Status check_files(std::span<const KernelInfo* const> kernels) {
   for (const KernelInfo* const kernel : kernels) {
-    if (kernel->check_tuning_file == nullptr) continue;
-    if (const Status usable = kernel->check_tuning_file(); !usable.ok()) {
-      return {usable.code(),
-              fmt::format("the environment variable {} cannot be used: {}; unset it, or let it name "
-                          "a file that `./matmul tune {} --json` wrote here",
-                          kTuningFileVariable, usable.message(), kernel->version)};
+    for (const MeasurementFile& file : files_of(*kernel)) {
+      if (const Status usable = file.check(); !usable.ok()) {
+        return {usable.code(),
+                fmt::format("the environment variable {} cannot be used: {}; unset it, or let it name "
+                            "a file that `./matmul {}` wrote here",
+                            file.variable, usable.message(), file.command)};
+      }
     }
   }
   return {};

@@ -18,16 +18,15 @@ GemmArgs placeholder_args(const GemmProblem& problem);
 /// Ok if `kernel` can take `problem`; otherwise the reason, and what to type instead.
 Status kernel_refusal(const KernelInfo& kernel, const GemmProblem& problem);
 
-/// The library's environment variables. They name the configuration that version best runs, and a tuning file.
+/// The library's environment variable that names the configuration that version best runs.
 inline constexpr const char* kConfigVariable = "HGEMM_CONFIG";
-inline constexpr const char* kTuningFileVariable = "HGEMM_TUNING_FILE";
 /// The beginning of a command that repeats a run: "HGEMM_CONFIG=<value> " if the variable is set and `kernel` uses it, and
-/// the same for the tuning file.
+/// the same for the files that it reads.
 std::string environment_of(const KernelInfo& kernel);
 /// Ok unless one of these kernels uses the variable and has no configuration of that name.
 Status check_environment(std::span<const KernelInfo* const> kernels);
-/// Ok unless one of these kernels reads the tuning file that the environment names, and cannot use it on this GPU.
-Status check_tuning_file(std::span<const KernelInfo* const> kernels);
+/// Ok unless one of these kernels reads a file that the environment names, and cannot use it on this GPU.
+Status check_files(std::span<const KernelInfo* const> kernels);
 
 /// Ok if `kernel` can run on this GPU; otherwise the reason.
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);

@@ -9,7 +9,10 @@
 #include <string>
 
 #include "common/cuda_context.hpp"
+#include "gemm/heuristics/loaded_files.hpp"
 #include "gemm/heuristics/loaded_tuning.hpp"
+#include "gemm/heuristics/probe_file.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/checked_gemm.hpp"
 #include "gemm/host/device.hpp"
@@ -29,6 +32,24 @@ Status without_bad_alloc(Function function) {
   } catch (const std::bad_alloc&) {
     return out_of_memory("no host memory");
   }
+}
+
+/// Reads a file with measurements, and adds it to those that plans use if it was measured on such a GPU.
+template <typename File>
+Status load_file(const std::string& path, Status (*read)(const std::string&, std::shared_ptr<const File>*),
+                 Status (*check_device)(const File&, const library::Device&),
+                 library::LoadedFiles<File>* files) {
+  return without_bad_alloc([&]() -> Status {
+    // Before the GPU is queried: a fault of the file is an error also on a machine without a GPU.
+    std::shared_ptr<const File> file;
+    HG_RETURN_IF_ERROR(read(path, &file));
+    const RelaxedCapture relaxed;
+    library::Device device{};
+    HG_RETURN_IF_ERROR(library::query_current_device(&device));
+    HG_RETURN_IF_ERROR(check_device(*file, device));
+    files->add(file);
+    return {};
+  });
 }
 
 }  // namespace
@@ -110,17 +131,11 @@ Status interleave_gate_and_up(const GemmDescriptor& gemm, const void* gate, cons
 }
 
 Status load_tuning_file(const std::string& path) {
-  return without_bad_alloc([&]() -> Status {
-    // Before the GPU is queried: a fault of the file is an error also on a machine without a GPU.
-    std::shared_ptr<const library::TuningTable> table;
-    HG_RETURN_IF_ERROR(library::read_tuning_file(path, &table));
-    const RelaxedCapture relaxed;
-    library::Device device{};
-    HG_RETURN_IF_ERROR(library::query_current_device(&device));
-    HG_RETURN_IF_ERROR(library::check_tuning_device(*table, device));
-    library::add_tuning(table);
-    return {};
-  });
+  return load_file(path, library::read_tuning_file, library::check_tuning_device, &library::loaded_tuning());
+}
+
+Status load_probe_file(const std::string& path) {
+  return load_file(path, library::read_probe_file, library::check_probe_device, &library::loaded_probes());
 }
 
 Status gemm(const GemmDescriptor& descriptor, const GemmOperands& operands, cudaStream_t stream,

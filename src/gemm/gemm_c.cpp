@@ -77,6 +77,10 @@ hgemm_status_t guarded(Function function) noexcept {
   }
 }
 
+hgemm_status_t load_file(const char* path, Status (*load)(const std::string&)) {
+  return guarded([&] { return path == nullptr ? invalid_argument("path is null") : load(path); });
+}
+
 // Before gated GEMMs and aux were added, the structs ended where these fields begin. Their last field and the padding
 // behind it took 8 bytes.
 static_assert(offsetof(hgemm_descriptor_t, aux) == offsetof(hgemm_descriptor_t, activation) + 8);
@@ -255,10 +259,11 @@ hgemm_status_t hgemm_interleave_gate_and_up(const hgemm_descriptor_t* descriptor
 }
 
 hgemm_status_t hgemm_load_tuning_file(const char* path) {
-  return hopper_gemm::guarded([&] {
-    if (path == nullptr) return hopper_gemm::invalid_argument("path is null");
-    return hopper_gemm::load_tuning_file(path);
-  });
+  return hopper_gemm::load_file(path, hopper_gemm::load_tuning_file);
+}
+
+hgemm_status_t hgemm_load_probe_file(const char* path) {
+  return hopper_gemm::load_file(path, hopper_gemm::load_probe_file);
 }
 
 const char* hgemm_status_string(hgemm_status_t status) {

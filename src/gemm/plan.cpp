@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/quoted_text.hpp"
+#include "gemm/heuristics/probe_file.hpp"
 #include "gemm/host/device.hpp"
 #include "gemm/tuning_file.hpp"
 
@@ -122,6 +123,9 @@ Status Plan::complete(std::span<const Backend* const> backends) {
 Status Plan::prepare_own_choice(std::span<const Backend* const> backends) {
   if (const Status status = use_environment_tuning(device_); !status.ok()) {
     explanation_ += "HGEMM_TUNING_FILE is not used: " + status.message() + "\n";
+  }
+  if (const Status status = use_environment_probe(device_); !status.ok()) {
+    explanation_ += "HGEMM_PROBE_FILE is not used: " + status.message() + "\n";
   }
   return prepare("", backends);
 }

@@ -11,6 +11,8 @@ namespace hopper_gemm::library {
 inline constexpr double kH100MemoryBytesPerUs = 3.35e6;  ///< H100 SXM
 inline constexpr double kH200MemoryBytesPerUs = 4.9e6;
 
+inline constexpr double kSxmSmClockMhz = 1980;  ///< of both, and the highest
+
 /// The GPU and the CUDA context that a plan is made for.
 struct Device {
   int id;
@@ -19,6 +21,7 @@ struct Device {
   int sm_count;                                        ///< that the context may use
   int max_shared_bytes;                                ///< of a CTA
   double memory_bytes_per_us = kH200MemoryBytesPerUs;  ///< the peak of its data rate
+  double sm_clock_mhz = kSxmSmClockMhz;                ///< the highest
   std::uint64_t context = 0;                           ///< current_context_id(); 0: unknown
 
   friend bool operator==(const Device&, const Device&) = default;

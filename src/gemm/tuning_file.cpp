@@ -1,20 +1,14 @@
 #include "gemm/tuning_file.hpp"
 
 #include <array>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <limits>
-#include <mutex>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
 #include "common/quoted_text.hpp"
+#include "gemm/heuristics/json_file.hpp"
 #include "gemm/host/backend.hpp"
 
 namespace hopper_gemm::library {
@@ -22,18 +16,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kFileVariable = "HGEMM_TUNING_FILE";
-constexpr std::string_view kFormat = "hopper-gemm tuning";
-constexpr int kVersion = 1;
-// A configuration takes about 300 bytes.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 20;
+constexpr JsonFormat kFormat = {
+    .kind = "the tuning file",
+    .name = "hopper-gemm tuning",
+    .version = 1,
+    .fault_of_array =
+        "has no format and no version, because an older matmul wrote it; measure again with `matmul "
+        "tune best --json`"};
 constexpr std::string_view kLibraryVersion = "best";  // what matmul calls the library
 
-template <typename T>
-struct Name {
-  std::string_view text;
-  T value;
-};
 constexpr std::array kTypes = {Name<DataType>{to_string(DataType::BFloat16), DataType::BFloat16},
                                Name<DataType>{to_string(DataType::Float16), DataType::Float16},
                                Name<DataType>{to_string(DataType::Float32), DataType::Float32}};
@@ -48,91 +39,6 @@ constexpr std::array kActivations = {
     Name<Activation>{"none", Activation::None}, Name<Activation>{"relu", Activation::Relu},
     Name<Activation>{"gelu", Activation::Gelu}, Name<Activation>{"gelu_tanh", Activation::GeluTanh},
     Name<Activation>{"silu", Activation::Silu}};
-
-std::string text_of(const Json& value) {
-  // What a user typed may be no UTF-8.
-  return one_line(excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace)));
-}
-
-/// The fields of an object of the file. It keeps the first fault. What is read after a fault has no meaning.
-class Fields {
- public:
-  /// where: which object of the file it is, " in configs[2]" for example.
-  Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  /// What is wrong: the rest of a sentence that begins with the file. Empty if nothing is.
-  const std::string& fault() const { return fault_; }
-
-  bool has(const char* name) const { return find(name) != nullptr; }
-
-  std::string text(const char* name) {
-    const Json* const value = find(name);
-    if (value != nullptr && value->is_string()) return value->get<std::string>();
-    refuse(name, "a string");
-    return {};
-  }
-
-  int positive(const char* name) {
-    constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
-    const Json* const value = find(name);
-    // The parser takes whole numbers without a sign for unsigned ones.
-    if (value != nullptr && value->is_number_unsigned()) {
-      const auto number = value->get<std::uint64_t>();
-      if (number >= 1 && number <= kMost) return static_cast<int>(number);
-    }
-    refuse(name, "a whole number from 1 to " + std::to_string(kMost));
-    return 1;
-  }
-
-  double not_negative(const char* name) {
-    const Json* const value = find(name);
-    if (value != nullptr && value->is_number() && value->get<double>() >= 0) return value->get<double>();
-    refuse(name, "a number that is not negative");
-    return 0;
-  }
-
-  bool boolean(const char* name) {
-    const Json* const value = find(name);
-    if (value != nullptr && value->is_boolean()) return value->get<bool>();
-    refuse(name, "true or false");
-    return false;
-  }
-
-  /// The value that the text of a field stands for.
-  template <typename T, std::size_t kCount>
-  T one_of(const char* name, const std::array<Name<T>, kCount>& names) {
-    const Json* const value = find(name);
-    std::string allowed;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == names[i].text) {
-        return names[i].value;
-      }
-      allowed.append(i == 0 ? "" : i + 1 == kCount ? " or " : ", ").append(names[i].text);
-    }
-    refuse(name, allowed);
-    return names.front().value;
-  }
-
- private:
-  const Json* find(const char* name) const {
-    const auto found = object_.find(name);
-    return found == object_.end() ? nullptr : &*found;
-  }
-
-  void refuse(const char* name, const std::string& allowed) {
-    if (!fault_.empty()) return;
-    const Json* const value = find(name);
-    fault_ = value == nullptr ? std::string("has no field ") + name + where_
-                              : std::string("has the ") + name + " " + text_of(*value) + where_ +
-                                    ", but it must be " + allowed;
-  }
-
-  const Json& object_;
-  std::string where_;
-  std::string fault_;
-};
-
-std::string name_of_file(const std::string& path) { return "the tuning file '" + one_line(path) + "'"; }
 
 std::string to_text(const TuningKey& key) {
   const GemmShape& shape = key.shape;
@@ -149,7 +55,7 @@ std::unordered_set<std::string> known_configs() {
   return names;
 }
 
-TuningKey read_key(Fields& fields) {
+TuningKey read_key(JsonReader& fields) {
   TuningKey key;
   key.input_type = fields.one_of("type", kTypes);
   key.a_major = fields.one_of("a", kMajorsOfA);
@@ -173,7 +79,7 @@ std::string read_configs(const Json& entries, std::map<TuningKey, std::string>* 
     const std::string place = "configs[" + std::to_string(i) + "]";
     if (!entries[i].is_object())
       return "has " + text_of(entries[i]) + " as " + place + ", but it must be an object";
-    Fields fields(entries[i], " in " + place);
+    JsonReader fields(entries[i], " in " + place);
     if (fields.text("version") != kLibraryVersion && fields.fault().empty()) continue;
     const TuningKey key = read_key(fields);
     const std::string config = fields.text("config");
@@ -192,76 +98,15 @@ std::string read_configs(const Json& entries, std::map<TuningKey, std::string>* 
   return configs->empty() ? "has no configuration of version best, which is the library" : "";
 }
 
-/// Sets `*text` to the contents of the file. Returns what is wrong with it, as read_configs() does.
-std::string read_text(const std::string& path, std::string* text) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) return "does not exist";
-  if (error) return "cannot be read: " + error.message();
-  // Reading a pipe that nobody writes to would wait forever.
-  if (!std::filesystem::is_regular_file(status)) return "is not a regular file";
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (!error && bytes > kMostBytes) {
-    return "has " + std::to_string(bytes) + " bytes, but may have at most " + std::to_string(kMostBytes);
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!error && file.is_open()) {
-    text->resize(static_cast<std::size_t>(bytes));
-    file.read(text->data(), static_cast<std::streamsize>(bytes));
-    text->resize(static_cast<std::size_t>(file.gcount()));
-  }
-  return error || !file.is_open() || file.bad() ? "cannot be read" : "";
-}
-
-/// "132 SMs, 4.90 TB/s".
-std::string text_of_gpu(int sm_count, double memory_bytes_per_us) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%d SMs, %.2f TB/s", sm_count, memory_bytes_per_us * 1e-6);
-  return text.data();
-}
-
-/// What was read of the file that the environment variable names.
-struct EnvironmentFile {
-  std::mutex mutex;  // guards the other members
-  std::string path;  // empty: there is none
-  Status status;
-  std::shared_ptr<const TuningTable> table;
-};
-
 }  // namespace
 
 Status read_tuning_file(const std::string& path, std::shared_ptr<const TuningTable>* table) {
-  const auto refuse = [&path](const std::string& fault) {
-    return invalid_argument(name_of_file(path) + " " + fault);
-  };
-  std::string text;
-  if (const std::string fault = read_text(path, &text); !fault.empty()) return refuse(fault);
   Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    return refuse("is not JSON: byte " + std::to_string(error.byte) + " cannot be parsed");
-  } catch (const Json::out_of_range&) {
-    return refuse("has a number that is too large");
-  }
-  if (json.is_array()) {
-    return refuse(
-        "has no format and no version, because an older matmul wrote it; measure again with `matmul "
-        "tune best --json`");
-  }
-  if (!json.is_object()) return refuse("is " + text_of(json) + ", but it must be a JSON object");
-  Fields fields(json, "");
-  const std::string format = fields.text("format");
-  if (!fields.fault().empty()) return refuse(fields.fault());
-  if (format != kFormat) {
-    return refuse("has the format \"" + one_line(excerpt(format)) + "\", but it must be \"" +
-                  std::string(kFormat) + "\"");
-  }
-  if (!fields.has("version")) return refuse("has no field version");
-  if (json["version"] != kVersion) {
-    return unsupported(name_of_file(path) + " has version " + text_of(json["version"]) +
-                       " of the format, but this library reads version " + std::to_string(kVersion));
-  }
+  HG_RETURN_IF_ERROR(read_json_file(kFormat, path, &json));
+  const auto refuse = [&path](const std::string& fault) {
+    return invalid_argument(name_of_file(kFormat, path) + " " + fault);
+  };
+  JsonReader fields(json, "");
   const auto made = std::make_shared<TuningTable>();
   made->path = path;
   made->gpu = fields.text("gpu");
@@ -282,30 +127,13 @@ Status read_tuning_file(const std::string& path, std::shared_ptr<const TuningTab
 }
 
 Status check_tuning_device(const TuningTable& table, const Device& device) {
-  if (is_alike(table.sm_count, table.memory_bytes_per_us, device)) return {};
-  return unsupported(name_of_file(table.path) + " was measured on another GPU (" +
-                     one_line(excerpt(table.gpu)) + ", " +
-                     text_of_gpu(table.sm_count, table.memory_bytes_per_us) + ") than this one (" +
-                     text_of_gpu(device.sm_count, device.memory_bytes_per_us) + ")");
+  return check_gpu(kFormat, table, device);
 }
 
 Status use_environment_tuning(const Device& device) {
-  static auto* const file = new EnvironmentFile;
-  const char* const value = std::getenv(kFileVariable);
-  const std::string_view path = value == nullptr ? "" : value;
-  const std::lock_guard<std::mutex> lock(file->mutex);
-  if (path != file->path) {
-    std::string new_path(path);
-    std::shared_ptr<const TuningTable> table;
-    Status status;
-    if (!path.empty()) status = read_tuning_file(new_path, &table);
-    set_environment_tuning(table);
-    file->path = std::move(new_path);
-    file->status = std::move(status);
-    file->table = std::move(table);
-  }
-  if (!file->status.ok() || file->table == nullptr) return file->status;
-  return check_tuning_device(*file->table, device);
+  static auto* const file =
+      new EnvironmentFile<TuningTable>("HGEMM_TUNING_FILE", kFormat, read_tuning_file, &loaded_tuning());
+  return file->use(device);
 }
 
 }  // namespace hopper_gemm::library

@@ -19,11 +19,7 @@ Status read_tuning_file(const std::string& path, std::shared_ptr<const TuningTab
 /// Unsupported: the table is for another GPU than `device`.
 Status check_tuning_device(const TuningTable& table, const Device& device);
 
-/// Reads the file that the environment variable HGEMM_TUNING_FILE names, if no earlier call has read it, so that plans
-/// use it. Without the variable, plans use no such file.
-///
-/// Fails if this file cannot be used for `device`. It then fails in each call, because plans go on without the file and
-/// each of them says why.
+/// EnvironmentFile::use() for the environment variable HGEMM_TUNING_FILE.
 Status use_environment_tuning(const Device& device);
 
 }  // namespace hopper_gemm::library

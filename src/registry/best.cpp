@@ -1,9 +1,11 @@
 #include "registry/best.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
+#include "gemm/heuristics/probe_file.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/checked_gemm.hpp"
 #include "gemm/host/device.hpp"
@@ -21,6 +23,13 @@ constexpr std::size_t kConfigsToMeasure = 24;
 bool is_single(const GemmArgs& args) { return args.input_type == DataType::Float32; }
 
 const KernelInfo& single_kernel() { return simt_ladder().back(); }
+
+template <auto kUse>
+Status check_on_current_gpu() {
+  library::Device device{};
+  HG_RETURN_IF_ERROR(library::query_current_device(&device));
+  return kUse(device);
+}
 
 GemmOptions options_of(const GemmArgs& args, const std::string& config) {
   GemmOptions options;
@@ -103,10 +112,13 @@ Status choose(const GemmArgs& args, KernelChoice* choice) {
   return {};
 }
 
-Status check_tuning_file() {
-  library::Device device{};
-  HG_RETURN_IF_ERROR(library::query_current_device(&device));
-  return library::use_environment_tuning(device);
+std::span<const MeasurementFile> files() {
+  static constexpr std::array kFiles = {
+      MeasurementFile{"HGEMM_TUNING_FILE", "tune best --json",
+                      check_on_current_gpu<library::use_environment_tuning>},
+      MeasurementFile{"HGEMM_PROBE_FILE", "probe --json",
+                      check_on_current_gpu<library::use_environment_probe>}};
+  return kFiles;
 }
 
 std::vector<std::string> configs(const GemmArgs& args) {

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ Status launch(const GemmArgs& args, cudaStream_t stream);
 /// GemmPlan::config() and GemmPlan::explain().
 Status choose(const GemmArgs& args, KernelChoice* choice);
 
-/// Ok, or why HGEMM_TUNING_FILE cannot be used on the current GPU.
-Status check_tuning_file();
+/// The files that HGEMM_TUNING_FILE and HGEMM_PROBE_FILE name.
+std::span<const MeasurementFile> files();
 
 // The tuning space: the names that GemmPlan takes. configs() returns those with the shortest estimated times, which are
 // worth measuring.

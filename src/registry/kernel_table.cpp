@@ -145,7 +145,7 @@ constexpr std::array kKernels = {
                simt::v8::can_implement, simt::v8::launch, &kSimtCpAsync},
 
     KernelInfo{kLibraryVersion, "library", "what the library chooses for the operands and the GPU", kLibrary,
-               best::can_implement, best::launch, &kLibraryConfigs, best::choose, best::check_tuning_file},
+               best::can_implement, best::launch, &kLibraryConfigs, best::choose, best::files},
 };
 
 }  // namespace

@@ -63,6 +63,13 @@ struct KernelChoice {
   std::string explanation;  ///< lines of text that give the reason
 };
 
+/// A file of measurements that a kernel reads if an environment variable names it.
+struct MeasurementFile {
+  const char* variable;
+  std::string_view command;  ///< what writes such a file: "probe --json"
+  Status (*check)();  ///< Ok, or why the file that the variable names cannot be used on the current GPU
+};
+
 /// One version of a ladder. `matmul`, the tests and the README all read the same table.
 struct KernelInfo {
   std::string_view version;  ///< what the user types: "1", "ampere.3"
@@ -81,9 +88,7 @@ struct KernelInfo {
   /// Finds what launch() would choose for `args` on the current GPU, without touching an operand. Null if the kernel
   /// does not tell.
   Status (*choose)(const GemmArgs& args, KernelChoice* choice) = nullptr;
-  /// Ok, or why the tuning file that the environment names cannot be used on the current GPU. Null if the kernel reads
-  /// none.
-  Status (*check_tuning_file)() = nullptr;
+  std::span<const MeasurementFile> (*files)() = nullptr;  ///< null: it reads none
 };
 
 /// The Hopper ladder in ascending version order: bf16, wgmma.

@@ -13,6 +13,7 @@
 
 #include "emulator/emulator.hpp"
 #include "gemm/heuristics/loaded_tuning.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/device.hpp"
 #include "gemm/plan.hpp"
@@ -34,12 +35,14 @@ class EmulatedLibraryTuning : public testing::Test {
     std::string pattern = (std::filesystem::temp_directory_path() / "hopper_gemm_test_XXXXXX").string();
     path_ = std::filesystem::path(mkdtemp(pattern.data())) / "tuned.json";
     emulator::configure({.sms = 132});
-    clear_tuning();
+    loaded_tuning().clear();
+    loaded_probes().clear();
     unsetenv("HGEMM_CONFIG");
   }
   ~EmulatedLibraryTuning() override {
     std::filesystem::remove_all(path_.parent_path());
-    clear_tuning();
+    loaded_tuning().clear();
+    loaded_probes().clear();
     unsetenv("HGEMM_CONFIG");
     emulator::configure({});
   }
@@ -149,6 +152,24 @@ TEST_F(EmulatedLibraryTuning, IsNotUsedIfItsConfigurationNeedsAWorkspaceThatTher
   EXPECT_THAT(plan.explain(),
               AllOf(HasSubstr(name_of_file() + " asks for " + *found + ": "), HasSubstr("workspace"),
                     HasSubstr("\nestimated to be the fastest; estimates:")));
+}
+
+// A GPU with a seventh of the tensor cores' rate, as one for inference has.
+TEST_F(EmulatedLibraryTuning, RatesOfAProbeDecideTheEstimatesAlone) {
+  const GemmDescriptor unseen = product(264, 4096, 4096);
+  const std::string own_choice = plan_of(unseen).config();
+  std::ofstream(path_)
+      << R"({"format": "hopper-gemm probe", "version": 1, "gpu": "NVIDIA H20", "sm_count": 132, "rates": )"
+      << R"({"memory_peak_bytes_per_us": 4.9e6, "l2_bytes_per_us": 1.1e7, "sm_flops_per_us": 1e6, )"
+      << R"("sm_clock_mhz": 1980}})";
+  ASSERT_TRUE(load_probe_file(path_).ok());
+  const GemmPlan plan = plan_of(unseen);
+  EXPECT_NE(plan.config(), own_choice);
+  EXPECT_THAT(plan.explain(),
+              AllOf(HasSubstr("\nestimated to be the fastest, by the rates of the probe file '" +
+                              path_.string() + "'; estimates:\n"),
+                    HasSubstr("limited by the tensor cores")));
+  EXPECT_THAT(plan_of(product(4096, 4096, 4096)).explain(), Not(HasSubstr("probe file")));
 }
 
 TEST_F(EmulatedLibraryTuning, DecidesAmongConfigurationsOfMmaSync) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/ceil_div.hpp"
 #include "device/cluster_placement.hpp"
 #include "emulated_memory.hpp"
 #include "emulator/emulator.hpp"
@@ -21,6 +22,7 @@
 #include "gemm/config_name.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/heuristics/tuned.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/kernel_launcher.hpp"
@@ -519,8 +521,7 @@ class EmulatedLibraryWgmma : public testing::TestWithParam<Case> {
 };
 
 TEST_P(EmulatedLibraryWgmma, IsExactAndCleanWhateverTheSchedule) {
-  for (const std::uint64_t seed : kSeeds) expect_right(seed);
-  expect_right(fresh_seed());
+  for (const std::uint64_t seed : with_fresh_seeds(kSeeds)) expect_right(seed);
 }
 
 std::string name_of_param(const testing::TestParamInfo<Case>& param) {
@@ -606,7 +607,7 @@ TEST(EmulatedLibraryWgmmaOverlap, LaunchesWaitForWhatTheOneAheadReadsAndWrites) 
       {"small_m_16x32x128_t_s5_k2", 264},      {"pingpong_128x192+128_s5_c1x2", 392},
       {"cooperative_256x192+128_s4_c1x2", 392}};
   for (const auto& [config, extent] : cases) {
-    for (const std::uint64_t seed : kSeeds) {
+    for (const std::uint64_t seed : with_fresh_seeds(kSeeds)) {
       SCOPED_TRACE(std::string(config) + ", seed " + std::to_string(seed));
       const LibraryGemm gemm({.shape = {37, extent, extent}, .programmatic_dependent_launch = true},
                              emulated_memory());
@@ -973,6 +974,95 @@ TEST(WgmmaEstimate, KnowsTheMemoryOfTheGpu) {
   const double bytes = 2.0 * 8192 * 8192;
   EXPECT_GT(time_on(library::kH100MemoryBytesPerUs), bytes / library::kH100MemoryBytesPerUs);
   EXPECT_GT(time_on(library::kH100MemoryBytesPerUs), 1.25 * time_on(library::kH200MemoryBytesPerUs));
+}
+
+TEST(WgmmaEstimate, KnowsTheClockOfTheGpuOrItsProbe) {
+  library::Device device{.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
+  const auto model = [&] { return library::cost_model_of(device); };
+  const library::CostModel whole = model();
+  device.sm_clock_mhz /= 2;
+  EXPECT_DOUBLE_EQ(model().sm_flops_per_us, whole.sm_flops_per_us / 2);
+  EXPECT_DOUBLE_EQ(model().block_us, whole.block_us * 2);
+  EXPECT_DOUBLE_EQ(model().l2_bytes_per_us, whole.l2_bytes_per_us);
+  library::ProbedRates rates{};
+  rates.sm_count = device.sm_count;
+  rates.memory_bytes_per_us = device.memory_bytes_per_us;
+  // What profiles/h200/probe.json has, but for tensor cores of half the speed.
+  rates.l2_bytes_per_us = 11471959;
+  rates.sm_flops_per_us = 7186667.0 / 2;
+  rates.sm_clock_mhz = 1980;
+  library::loaded_probes().add(std::make_shared<library::ProbedRates>(rates));
+  constexpr double kRounding = 0.01;
+  EXPECT_NEAR(model().sm_flops_per_us / whole.sm_flops_per_us, 0.5, kRounding);
+  EXPECT_NEAR(model().l2_bytes_per_us / whole.l2_bytes_per_us, 1.07, kRounding);
+  EXPECT_DOUBLE_EQ(model().block_us, whole.block_us) << "the file names the clock at which it was measured";
+  EXPECT_EQ(model().memory_peak, whole.memory_peak);
+  library::loaded_probes().clear();
+}
+
+int parts_of_k(const GemmConfig& config) { return config.split_k * config.workspace_split_k; }
+int elems_of_tile(const GemmConfig& config) { return config.kernel.block_m * config.kernel.block_n; }
+
+/// A Hopper with so many SMs, in GPCs that are as alike as can be.
+library::ActiveClusters active_clusters_of(int sms) {
+  return [sms](const GemmConfig& config) {
+    constexpr int kGpcs = 8;
+    constexpr int kSmsOfTpc = 2;
+    const int size = cluster_size(config);
+    const int tpcs = sms / kSmsOfTpc;
+    int clusters = 0;
+    for (int gpc = 0; gpc < kGpcs; ++gpc)
+      clusters += (tpcs / kGpcs + (gpc < tpcs % kGpcs)) * kSmsOfTpc / size;
+    return clusters;
+  };
+}
+
+/// The share of all SMs' time in which they compute elements of D, if each wave takes as long as a tile.
+double busy_share(const GemmConfig& config, GemmShape shape, const library::ActiveClusters& active_clusters,
+                  int sms) {
+  const KernelConfig& kernel = config.kernel;
+  const int rows = ceil_div(shape.m, kernel.block_m);
+  const int columns = ceil_div(shape.n, kernel.block_n);
+  const int clusters =
+      ceil_div(rows, kernel.cluster_m) * ceil_div(columns, kernel.cluster_n) * config.workspace_split_k;
+  const int waves = ceil_div(clusters, active_clusters(config));
+  const double inside = 1.0 * shape.m / (rows * kernel.block_m) * shape.n / (columns * kernel.block_n);
+  return inside * rows * columns * parts_of_k(config) / (1.0 * waves * sms);
+}
+
+// The tables and the fit are of GPUs with 132 SMs.
+TEST(WgmmaChoice, KeepsTheSmsOfEveryHopperBusy) {
+  constexpr double kMostIdle = 0.15;
+  int choices = 0;
+  for (const int sms : {78, 80, 112, 114, 132, 144}) {
+    const library::ActiveClusters active_clusters = active_clusters_of(sms);
+    for (const int m : {384, 1000, 1536, 2048, 3000, 4096, 6144}) {
+      for (const int n : {768, 1280, 2304, 4096, 5120}) {
+        const GemmShape shape = {m, n, 4096};
+        library::Problem problem{};
+        problem.args.shape = shape;
+        problem.args.batch_count = 1;
+        problem.args.epilogue = {.ldd = n, .alpha = 1};
+        problem.args.a = problem.args.b = {nullptr, OperandMajor::K, shape.k, 0};
+        problem.alignments = {.a = 16, .b = 16, .c = 16, .d = 16};
+        const std::vector<library::Estimate> estimates = library::ranked(problem, active_clusters, {});
+        ASSERT_FALSE(estimates.empty());
+        const GemmConfig& chosen = estimates.front().config;
+        if (chosen.kernel.narrow_n != 0) continue;  // its tiles have two sizes
+        ++choices;
+        const double busy = busy_share(chosen, shape, active_clusters, sms);
+        for (const library::Estimate& estimate : estimates) {
+          // Small tiles and more parts of K keep more SMs busy, but with more loads and more exchange of partials.
+          const GemmConfig& other = estimate.config;
+          const bool is_small = 4 * elems_of_tile(other) < 3 * elems_of_tile(chosen);
+          if (other.kernel.narrow_n != 0 || is_small || parts_of_k(other) > parts_of_k(chosen)) continue;
+          EXPECT_LE(busy_share(other, shape, active_clusters, sms), busy + kMostIdle)
+              << sms << " SMs, " << m << 'x' << n << ": " << name_of(chosen) << " and " << name_of(other);
+        }
+      }
+    }
+  }
+  EXPECT_GT(choices, 100);
 }
 
 TEST(WgmmaTuned, NamesConfigurationsThatThereAre) {

@@ -8,6 +8,7 @@
 
 #include "common/ceil_div.hpp"
 #include "device/tile_scheduler.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/scheduler/mixed_n.hpp"
 
 namespace hopper_gemm::library {
@@ -424,7 +425,37 @@ Estimate estimate(const KernelArgs& args, const GemmConfig& config, const Active
                                      : estimate_of_one_n(args, config, active_clusters, model);
 }
 
-CostModel cost_model_of(const Device& device) { return {.memory_peak = device.memory_bytes_per_us}; }
+std::optional<Estimate> estimate_if_possible(const Problem& problem, const GemmConfig& config,
+                                             const ActiveClusters& active_clusters, const CostModel& model) {
+  if (!can_compute(config.kernel, problem) || !suits(problem, config) || active_clusters(config) == 0)
+    return {};
+  return estimate(problem.args, config, active_clusters, model);
+}
+
+// The coefficients were fitted to times of the cards of profiles/h100/probe.json and profiles/h200/probe.json. The rates are
+// the means of the two. What a GEMM gets of the memory's peak does not follow the probe (profiles/experiments.md, 47).
+CostModel cost_model_of(const Device& device, const CostModel& fitted) {
+  constexpr double kSmFlopsPerUs = 7.175e6;
+  constexpr double kL2BytesPerUs = 1.075e7;
+  CostModel model = fitted;
+  model.memory_peak = device.memory_bytes_per_us;
+  const auto rates = probed_rates_of(device);
+  const double clock = (rates != nullptr ? rates->sm_clock_mhz : device.sm_clock_mhz) / kSxmSmClockMhz;
+  for (double CostModel::*const rate :
+       {&CostModel::sm_bytes_per_us, &CostModel::small_m_sm_bytes_per_us, &CostModel::sm_lines_per_us,
+        &CostModel::store_elems_per_us, &CostModel::pingpong_store_elems_per_us,
+        &CostModel::reduce_elems_per_us}) {
+    model.*rate *= clock;
+  }
+  for (double CostModel::*const time :
+       {&CostModel::cluster_us, &CostModel::block_us, &CostModel::mn_major_block_us,
+        &CostModel::small_m_block_us, &CostModel::reduce_us, &CostModel::mn_major_peer_us}) {
+    model.*time /= clock;
+  }
+  model.sm_flops_per_us *= rates != nullptr ? rates->sm_flops_per_us / kSmFlopsPerUs : clock;
+  if (rates != nullptr) model.l2_bytes_per_us *= rates->l2_bytes_per_us / kL2BytesPerUs;
+  return model;
+}
 
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
                              const CostModel& model, double most_times_the_fastest) {
@@ -434,11 +465,10 @@ std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& activ
   for (const GemmConfig& config : configs) {
     const bool has_one_n = config.kernel.narrow_n == 0;
     if (has_one_n && least_us_of_one_n(problem.args, config, active_clusters, model) > most_us) continue;
-    if (!can_compute(config.kernel, problem) || !suits(problem, config) || active_clusters(config) == 0) {
-      continue;
-    }
-    estimates.push_back(estimate(problem.args, config, active_clusters, model));
-    most_us = std::min(most_us, estimates.back().time_us * most_times_the_fastest);
+    const std::optional<Estimate> found = estimate_if_possible(problem, config, active_clusters, model);
+    if (!found.has_value()) continue;
+    estimates.push_back(*found);
+    most_us = std::min(most_us, found->time_us * most_times_the_fastest);
   }
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });

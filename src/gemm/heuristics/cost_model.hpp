@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -71,8 +72,9 @@ struct CostModel {
   double workspace_bytes_per_us = 9.67e6;  ///< to the workspace and back
 };
 
-/// The model for a GPU.
-CostModel cost_model_of(const Device& device);
+/// The model for a GPU, by its clocks and, if a probe file was loaded for such a GPU, by the rates of that file. fitted:
+/// what is scaled to them.
+CostModel cost_model_of(const Device& device, const CostModel& fitted = {});
 
 /// The number of clusters of a configuration that the GPU runs at a time.
 using ActiveClusters = std::function<int(const GemmConfig&)>;
@@ -108,6 +110,10 @@ struct Estimate {
 /// The estimated time of the problem with `config`, whose kernel must be able to compute it.
 Estimate estimate(const KernelArgs& args, const GemmConfig& config, const ActiveClusters& active_clusters,
                   const CostModel& model = {});
+
+/// The same; nothing if the kernel cannot compute the problem, or the GPU not run a cluster of it.
+std::optional<Estimate> estimate_if_possible(const Problem& problem, const GemmConfig& config,
+                                             const ActiveClusters& active_clusters, const CostModel& model);
 
 /// The configurations whose kernel can compute the problem, the fastest first. most_times_the_fastest: those that take
 /// longer than so many times the fastest may be left out, which takes less time to find.

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,8 @@
 #include "gemm/config_name.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
+#include "gemm/heuristics/probe_file.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 
 namespace hopper_gemm::library {
 namespace {
@@ -81,7 +84,7 @@ struct Time {
 /// The last measured run of a shape and its layouts of A and B on a GPU.
 struct Shape {
   std::string gpu;
-  double memory_peak;
+  Device device;
   Problem problem;
   std::vector<Time> times;
 };
@@ -144,7 +147,7 @@ bool has_whole_tiles(const GemmShape& shape) {
   return is_whole(shape.m) && is_whole(shape.n);
 }
 
-/// In bytes per microsecond, by what the driver says of its clock and its bus.
+/// The peak of its memory, in bytes per microsecond, by what the driver says of its clock and its bus.
 double memory_peak_of(const std::string& gpu) {
   if (gpu == "NVIDIA H200") return kH200MemoryBytesPerUs;
   if (gpu == "NVIDIA H100 80GB HBM3") return kH100MemoryBytesPerUs;
@@ -211,8 +214,10 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
   std::vector<Shape> shapes;
   for (const auto& [key, of_shape] : runs) {
     const auto& [gpu, m, n, k, a_major, b_major] = key;
-    shapes.push_back(
-        {gpu, memory_peak_of(gpu), problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
+    Device device{};
+    device.sm_count = 132;
+    device.memory_bytes_per_us = memory_peak_of(gpu);
+    shapes.push_back({gpu, device, problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
   }
   if (shapes.empty())
     throw std::runtime_error("there is no row of version best with a configuration of wgmma in burst mode");
@@ -221,9 +226,8 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
 
 double estimate_us(const Shape& shape, const Time& time, const CostModel& model) {
   static const ActiveClusters active_clusters = active_clusters_of_132_sms;
-  CostModel of_gpu = model;
-  of_gpu.memory_peak = shape.memory_peak;
-  return estimate(shape.problem.args, time.config, active_clusters, of_gpu).time_us;
+  return estimate(shape.problem.args, time.config, active_clusters, cost_model_of(shape.device, model))
+      .time_us;
 }
 
 const Time& best_of(const Shape& shape) {
@@ -323,6 +327,7 @@ int run(int argc, char** argv) {
   double most = 0;
   double worst = 0;
   std::vector<std::string> paths;
+  std::vector<std::string> probes;
   app.add_option("--steps", steps, "Number of steps of the search; 4000 take a second or two")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", seed, "Seed of the search");
@@ -336,11 +341,22 @@ int run(int argc, char** argv) {
   app.add_option("--worst", worst,
                  "Fail if one of today's choices takes more than this many times as long as the best");
   app.add_option(
+         "--probe", probes,
+         "Files that `matmul probe --json` wrote: scale the model to their rates, as the library does")
+      ->take_all()
+      ->expected(1);
+  app.add_option(
          "csv", paths,
          "Files that `matmul tune best --csv` wrote; if several have a shape, the last run by date counts")
       ->required();
   CLI11_PARSE(app, argc, argv);
 
+  for (const std::string& path : probes) {
+    std::shared_ptr<const ProbedRates> rates;
+    const Status status = read_probe_file(path, &rates);
+    if (!status.ok()) throw std::runtime_error(status.message());
+    loaded_probes().add(rates);
+  }
   const std::vector<Shape> shapes = read_shapes(paths, whole, least_gflop);
   const Score today = score_of(shapes, {});
   fmt::print("{} shapes: {}\n", shapes.size(), text_of(today));

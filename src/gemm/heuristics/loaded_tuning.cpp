@@ -1,42 +1,9 @@
 #include "gemm/heuristics/loaded_tuning.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <mutex>
-#include <utility>
-
 #include "common/quoted_text.hpp"
 
 namespace hopper_gemm::library {
 namespace {
-
-using Tables = std::vector<std::shared_ptr<const TuningTable>>;
-
-/// All tables, the newest first.
-struct LoadedTables {
-  std::mutex mutex;  // guards the other members
-  Tables loaded;
-  std::shared_ptr<const TuningTable> of_environment;
-};
-
-LoadedTables& tables() {
-  // It is never destroyed, because threads may create plans while the process ends.
-  static auto* const all = new LoadedTables;
-  return *all;
-}
-
-/// The tables that are for this GPU, in the order in which they count. Plans that are being created keep them.
-Tables tables_for(const Device& device) {
-  LoadedTables& all = tables();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  Tables result;
-  const auto add = [&](const std::shared_ptr<const TuningTable>& table) {
-    if (is_alike(table->sm_count, table->memory_bytes_per_us, device)) result.push_back(table);
-  };
-  for (const auto& table : all.loaded) add(table);
-  if (all.of_environment != nullptr) add(all.of_environment);
-  return result;
-}
 
 TuningKey key_of(const KernelArgs& args) {
   return {.shape = args.shape,
@@ -52,33 +19,10 @@ TuningKey key_of(const KernelArgs& args) {
 
 }  // namespace
 
-bool is_alike(int sm_count, double memory_bytes_per_us, const Device& device) {
-  constexpr double kAlike = 0.1;
-  return device.sm_count == sm_count &&
-         std::abs(device.memory_bytes_per_us / memory_bytes_per_us - 1) < kAlike;
-}
-
-void add_tuning(const std::shared_ptr<const TuningTable>& table) {
-  LoadedTables& all = tables();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  Tables changed = {table};
-  for (const auto& other : all.loaded) {
-    if (other->path != table->path) changed.push_back(other);
-  }
-  all.loaded = std::move(changed);
-}
-
-void set_environment_tuning(std::shared_ptr<const TuningTable> table) {
-  LoadedTables& all = tables();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.of_environment = std::move(table);
-}
-
-void clear_tuning() {
-  LoadedTables& all = tables();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.loaded.clear();
-  all.of_environment = nullptr;
+LoadedFiles<TuningTable>& loaded_tuning() {
+  // It is never destroyed, because threads may create plans while the process ends.
+  static auto* const tables = new LoadedFiles<TuningTable>;
+  return *tables;
 }
 
 std::string text_of(const LoadedChoice& choice) {
@@ -95,7 +39,7 @@ std::string refusal_of(const LoadedChoice& choice, const Status& status, const s
 }
 
 std::vector<LoadedChoice> loaded_choices(const KernelArgs& args, const Device& device) {
-  const Tables candidates = tables_for(device);
+  const auto candidates = loaded_tuning().measured_on(device);
   std::vector<LoadedChoice> choices;
   if (candidates.empty()) return choices;
   const auto look_up = [&](const TuningKey& key, bool is_for_operation) {

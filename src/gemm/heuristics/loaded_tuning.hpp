@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "gemm/heuristics/loaded_files.hpp"
 #include "gemm/problem.hpp"
 #include "hopper_gemm/status.hpp"
 
@@ -35,27 +35,12 @@ struct TuningKey {
 };
 
 /// The contents of a tuning file: the configurations that were the fastest on a GPU.
-struct TuningTable {
-  std::string path;
-  std::string gpu;  ///< its name
-  int sm_count;
-  double memory_bytes_per_us;
+struct TuningTable : MeasuredOnGpu {
   std::map<TuningKey, std::string> configs;
 };
 
-/// Whether a GPU with so many SMs and so fast a memory counts as the plan's. Memories count as equally fast if their
-/// rates differ by less than a tenth.
-bool is_alike(int sm_count, double memory_bytes_per_us, const Device& device);
-
-/// From now on loaded_choices() looks into this table first. It replaces an earlier table of the same path. Thread-safe,
-/// as are all functions of this header.
-void add_tuning(const std::shared_ptr<const TuningTable>& table);
-
-/// The table that loaded_choices() looks into last, in place of the one before; null for none.
-void set_environment_tuning(std::shared_ptr<const TuningTable> table);
-
-/// Removes all tables. For tests.
-void clear_tuning();
+/// The tables that loaded_choices() looks into.
+LoadedFiles<TuningTable>& loaded_tuning();
 
 /// What a table says about a problem.
 struct LoadedChoice {

@@ -15,18 +15,26 @@ namespace {
 
 constexpr int kOldestMajor = 8;
 
-/// query_memory_bytes_per_us(), which asks the driver once for each device. cudaDevAttrMemoryClockRate takes 374 us
-/// (H100), four times as long as all else that a plan needs. Thread-safe.
-Status known_memory_bytes_per_us(int device, double* rate) {
+/// How fast a device runs. 0: the driver does not know.
+struct Clocks {
+  double memory_bytes_per_us = 0;
+  int sm_clock_khz = 0;
+};
+
+/// Asks the driver once for each device. cudaDevAttrMemoryClockRate takes 374 us (H100), four times as long as all else
+/// that a plan needs. Thread-safe.
+Status known_clocks(int device, Clocks* clocks) {
   static std::mutex mutex;
-  static std::unordered_map<int, double> known;
+  static std::unordered_map<int, Clocks> known;
   const std::lock_guard<std::mutex> lock(mutex);
   if (const auto entry = known.find(device); entry != known.end()) {
-    *rate = entry->second;
+    *clocks = entry->second;
     return {};
   }
-  HG_RETURN_IF_ERROR(query_memory_bytes_per_us(device, rate));
-  known.emplace(device, *rate);
+  HG_RETURN_IF_ERROR(query_memory_bytes_per_us(device, &clocks->memory_bytes_per_us));
+  HG_RETURN_IF_ERROR(cuda_status(cudaDeviceGetAttribute(&clocks->sm_clock_khz, cudaDevAttrClockRate, device),
+                                 "cudaDeviceGetAttribute"));
+  known.emplace(device, *clocks);
   return {};
 }
 
@@ -43,9 +51,10 @@ Status query_current_device(Device* device) {
   };
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMajor, &device->major));
   HG_RETURN_IF_ERROR(query(cudaDevAttrComputeCapabilityMinor, &device->minor));
-  double memory_bytes_per_us = 0;
-  HG_RETURN_IF_ERROR(known_memory_bytes_per_us(device->id, &memory_bytes_per_us));
-  if (memory_bytes_per_us > 0) device->memory_bytes_per_us = memory_bytes_per_us;
+  Clocks clocks;
+  HG_RETURN_IF_ERROR(known_clocks(device->id, &clocks));
+  if (clocks.memory_bytes_per_us > 0) device->memory_bytes_per_us = clocks.memory_bytes_per_us;
+  if (clocks.sm_clock_khz > 0) device->sm_clock_mhz = 1e-3 * clocks.sm_clock_khz;
   device->context = current_context_id();
   HG_RETURN_IF_ERROR(current_context_sm_count(device->id, &device->sm_count));
   return query(cudaDevAttrMaxSharedMemoryPerBlockOptin, &device->max_shared_bytes);

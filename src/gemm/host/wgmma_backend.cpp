@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/quoted_text.hpp"
 #include "device/launch.hpp"
 #include "device/tensor_map.hpp"
 #include "gemm/config_name.hpp"
@@ -24,6 +25,7 @@
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
 #include "gemm/heuristics/loaded_tuning.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/heuristics/tuned.hpp"
 #include "gemm/host/backend.hpp"
 #include "gemm/host/kernel_launcher.hpp"
@@ -138,12 +140,8 @@ std::vector<Estimate> ranked(const Problem& problem, const Device& device,
   return library::ranked(problem, active_clusters_of(device), cost_model_of(device), most_times_the_fastest);
 }
 
-/// The estimated time of the problem with a configuration; nothing if its kernel cannot compute the problem, or the GPU
-/// not run it.
 std::optional<Estimate> estimate_of(const Problem& problem, const Device& device, const GemmConfig& config) {
-  const ActiveClusters clusters = active_clusters_of(device);
-  if (!can_compute(config.kernel, problem) || !suits(problem, config) || clusters(config) == 0) return {};
-  return estimate(problem.args, config, clusters, cost_model_of(device));
+  return estimate_if_possible(problem, config, active_clusters_of(device), cost_model_of(device));
 }
 
 /// Sets `*config` to the configuration of that name. InvalidArgument: there is none. Unsupported: it does not suit the
@@ -295,7 +293,10 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   std::vector<Estimate> estimates = ranked(problem, device, kMostTimesTheFastest);
   if (estimates.empty()) return no_room;
   Estimate chosen = estimates.front();
-  std::string reason = "estimated to be the fastest";
+  const auto rates = probed_rates_of(device);
+  const std::string by_rates =
+      rates == nullptr ? "" : ", by the rates of the probe file '" + one_line(rates->path) + "'";
+  std::string reason = "estimated to be the fastest" + by_rates;
   if (is_schedule(requested)) {
     const std::vector<Estimate> all = ranked(problem, device);
     const auto found = std::find_if(all.begin(), all.end(), [&](const Estimate& estimate) {
@@ -304,7 +305,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     if (found == all.end())
       return unsupported("no kernel of the schedule " + requested + " can compute this problem");
     chosen = *found;
-    reason = "estimated to be the fastest of the schedule that you asked for";
+    reason = "estimated to be the fastest of the schedule that you asked for" + by_rates;
   } else if (!requested.empty()) {
     GemmConfig asked{};
     HG_RETURN_IF_ERROR(find_suitable(requested, problem, device, &asked));
@@ -339,30 +340,35 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   };
   // Candidates for launches with a C, if the chosen kernel cannot add one. They are ranked when the first such kernel
   // is chosen. They may not use a workspace, because the plan does not ask the caller for a second one.
+  Problem with_c = problem;
+  with_c.args.epilogue.beta = 1;
+  with_c.workspace_limit_bytes = 0;
   std::vector<Estimate> estimates_with_c;
-  auto general = estimates_with_c.cend();
+  std::size_t general = 0;
+  int rankings_with_c = 0;
+  Status refusal_with_c = no_room;
   const auto prepare_with_rest = [&](const Estimate& estimate) -> Status {
     const std::string name = has_name ? requested : name_of(estimate.config);
     if (problem.args.epilogue.is_gated || can_add_c(estimate.config.kernel, problem)) {
       return prepare_by(estimate, name, nullptr, nullptr, prepared);
     }
-    if (estimates_with_c.empty()) {
-      Problem with_c = problem;
-      with_c.args.epilogue.beta = 1;
-      with_c.workspace_limit_bytes = 0;
-      estimates_with_c = ranked(with_c, device, kMostTimesTheFastest);
-      general = estimates_with_c.cbegin();
-      if (estimates_with_c.empty()) return no_room;
-    }
     // The driver may refuse the tensor maps of one configuration and accept those of the next.
     std::unique_ptr<const PreparedGemm> rest;
     while (rest == nullptr) {
-      const Status status = prepare_by(*general, name, nullptr, nullptr, &rest);
-      if (status.ok()) continue;
-      if (status.code() != StatusCode::Unsupported || general + 1 == estimates_with_c.cend()) return status;
+      if (general == estimates_with_c.size()) {
+        if (rankings_with_c == 2) return refusal_with_c;
+        estimates_with_c =
+            rankings_with_c++ == 0 ? ranked(with_c, device, kMostTimesTheFastest) : ranked(with_c, device);
+        general = 0;
+        continue;
+      }
+      const Status status = prepare_by(estimates_with_c[general], name, nullptr, nullptr, &rest);
+      if (status.ok()) break;
+      if (status.code() != StatusCode::Unsupported) return status;
+      refusal_with_c = status;
       ++general;
     }
-    return prepare_by(estimate, name, std::move(rest), &*general, prepared);
+    return prepare_by(estimate, name, std::move(rest), &estimates_with_c[general], prepared);
   };
   Status status = prepare_with_rest(chosen);
   if (status.code() != StatusCode::Unsupported || !requested.empty()) return status;

@@ -1,0 +1,48 @@
+#include "gemm/heuristics/probe_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "gemm/heuristics/json_file.hpp"
+
+namespace hopper_gemm::library {
+namespace {
+
+constexpr JsonFormat kFormat = {
+    .kind = "the probe file", .name = "hopper-gemm probe", .version = 1, .fault_of_array = ""};
+
+}  // namespace
+
+Status read_probe_file(const std::string& path, std::shared_ptr<const ProbedRates>* rates) {
+  nlohmann::json json;
+  HG_RETURN_IF_ERROR(read_json_file(kFormat, path, &json));
+  const auto made = std::make_shared<ProbedRates>();
+  made->path = path;
+  JsonReader fields(json, "");
+  made->gpu = fields.text("gpu");
+  made->sm_count = fields.positive("sm_count");
+  JsonReader measured(fields.object("rates"), " in rates");
+  made->memory_bytes_per_us =
+      measured.positive_number_or("memory_peak_bytes_per_us", Device{}.memory_bytes_per_us);
+  made->l2_bytes_per_us = measured.positive_number("l2_bytes_per_us");
+  made->sm_flops_per_us = measured.positive_number("sm_flops_per_us");
+  made->sm_clock_mhz = measured.positive_number_or("sm_clock_mhz", Device{}.sm_clock_mhz);
+  for (const JsonReader* reader : {&fields, &measured}) {
+    if (!reader->fault().empty()) {
+      return invalid_argument(name_of_file(kFormat, path) + " " + reader->fault());
+    }
+  }
+  *rates = made;
+  return {};
+}
+
+Status check_probe_device(const ProbedRates& rates, const Device& device) {
+  return check_gpu(kFormat, rates, device);
+}
+
+Status use_environment_probe(const Device& device) {
+  static auto* const file =
+      new EnvironmentFile<ProbedRates>("HGEMM_PROBE_FILE", kFormat, read_probe_file, &loaded_probes());
+  return file->use(device);
+}
+
+}  // namespace hopper_gemm::library
