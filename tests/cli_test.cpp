@@ -1489,22 +1489,33 @@ TEST_F(TuneTest, FilesOfConfigurationsHaveNoC) {
                  {"--config was given together with an operation that adds C"});
 }
 
-std::span<const MeasurementFile> a_file_that_is_refused() {
+Status is_usable() { return {}; }
+Status does_not_exist() { return invalid_argument("the file does not exist"); }
+
+template <auto kCheckTuning, auto kCheckProbe>
+std::span<const MeasurementFile> files_of_a_test() {
   static constexpr std::array kFiles = {
-      MeasurementFile{"HGEMM_TUNING_FILE", "tune best --json",
-                      [] { return invalid_argument("the tuning file 'tuned.json' does not exist"); }}};
+      MeasurementFile{"HGEMM_TUNING_FILE", "tune best --json", false, kCheckTuning},
+      MeasurementFile{"HGEMM_PROBE_FILE", "probe --json", true, kCheckProbe}};
   return kFiles;
 }
 
-TEST_F(BestTest, ATuningFileThatCannotBeUsedIsAnError) {
+TEST_F(BestTest, AFileThatCannotBeUsedIsAnError) {
   std::array kernels = kWithBest;
-  kernels[1].files = a_file_that_is_refused;
   platform_.kernels_ = kernels;
-  expect_refused(
-      {"best", "--size", "1024"},
-      {"the environment variable HGEMM_TUNING_FILE cannot be used: the tuning file 'tuned.json' does not "
-       "exist; unset it, or let it name a file that `./matmul tune best --json` wrote here"});
-  EXPECT_EQ(run({"1", "--size", "1024"}), kExitOk) << "it is for best alone";
+  kernels[1].tuning = &kTuning;
+  kernels[1].files = files_of_a_test<does_not_exist, is_usable>;
+  expect_refused({"best", "--size", "1024"},
+                 {"the environment variable HGEMM_TUNING_FILE cannot be used: the file does not exist; unset "
+                  "it, or let it name a file that `./matmul tune best --json` wrote here"});
+  kernels[1].files = files_of_a_test<is_usable, does_not_exist>;
+  for (const std::vector<const char*>& command :
+       {std::vector{"best", "--size", "1024"}, std::vector{"tune", "best", "--size", "1024"}}) {
+    expect_refused(
+        command, {"the environment variable HGEMM_PROBE_FILE cannot be used: the file does not exist; unset "
+                  "it, or let it name a file that `./matmul probe --json` wrote here"});
+  }
+  EXPECT_EQ(run({"1", "--size", "1024"}), kExitOk) << "they are for best alone";
 }
 
 // The emulated GPU has the SMs and the memory of an H200. explain asks the library itself.
@@ -1555,6 +1566,15 @@ TEST_F(TuningFileOfMatmulTest, OfAnotherGpuIsNotUsed) {
                         "' was measured on another GPU (NVIDIA H200, 114 SMs, 4.90 TB/s) than this one (132 "
                         "SMs, 4.92 TB/s)\n"));
   EXPECT_THAT(chosen, HasSubstr("estimated to be the fastest; estimates:\n"));
+}
+
+TEST_F(TuningFileOfMatmulTest, StandsBesideTheProbeFile) {
+  setenv("HGEMM_PROBE_FILE", "missing.json", 1);
+  EXPECT_THAT(explanation({"--shape", "384x640x1280"}),
+              HasSubstr("HGEMM_PROBE_FILE is not used: the probe file 'missing.json' does not exist\n"));
+  EXPECT_THAT(environment_of(emulator::emulated_kernels().back()),
+              HasSubstr("HGEMM_PROBE_FILE=missing.json "));
+  unsetenv("HGEMM_PROBE_FILE");
 }
 
 // Another build of the library.

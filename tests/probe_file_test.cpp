@@ -11,9 +11,12 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "emulator/emulator.hpp"
 #include "fake_backends.hpp"
+#include "gemm/host/backend.hpp"
+#include "gemm/plan.hpp"
 #include "gemm_c_interface.h"
 #include "hopper_gemm/gemm.hpp"
 
@@ -115,7 +118,7 @@ TEST_F(ProbeFile, IsReadWithTheRatesThatTheModelUses) {
 TEST_F(ProbeFile, MayLackTheClockAndTheRateOfTheMemory) {
   std::shared_ptr<const ProbedRates> rates;
   ASSERT_TRUE(read_probe_file(write(file_of(replaced("sm_clock_mhz", "null"))), &rates).ok());
-  EXPECT_EQ(rates->sm_clock_mhz, Device{}.sm_clock_mhz);
+  EXPECT_FALSE(rates->sm_clock_mhz.has_value());
   ASSERT_TRUE(read_probe_file(write(file_of(replaced("memory_peak_bytes_per_us", "null"))), &rates).ok());
   EXPECT_EQ(rates->memory_bytes_per_us, Device{}.memory_bytes_per_us);
 }
@@ -137,11 +140,14 @@ TEST_F(ProbeFile, IsRefusedWithASentence) {
   EXPECT_EQ(refusal_of(file_of(without("l2_bytes_per_us"))), "has no field l2_bytes_per_us in rates");
   // A GPU without wgmma has no such rate.
   EXPECT_EQ(refusal_of(file_of(replaced("sm_flops_per_us", "null"))),
-            "has the sm_flops_per_us null in rates, but it must be a positive number");
+            "has the sm_flops_per_us null in rates, but it must be a number from 70000.0 to 700000000.0");
   EXPECT_EQ(refusal_of(file_of(replaced("l2_bytes_per_us", "0"))),
-            "has the l2_bytes_per_us 0 in rates, but it must be a positive number");
+            "has the l2_bytes_per_us 0 in rates, but it must be a number from 100000.0 to 1000000000.0");
   EXPECT_EQ(refusal_of(file_of(replaced("sm_clock_mhz", "\"fast\""))),
-            "has the sm_clock_mhz \"fast\" in rates, but it must be a positive number");
+            "has the sm_clock_mhz \"fast\" in rates, but it must be a number from 20.0 to 20000.0");
+  constexpr int kLevels = 1'000'000;
+  EXPECT_EQ(refusal_of(std::string(kLevels, '[') + std::string(kLevels, ']')),
+            "is [...], but it must be a JSON object");
 }
 
 TEST_F(ProbeFile, IsLoadedForTheGpuThatItNames) {
@@ -167,10 +173,10 @@ TEST_F(ProbeFile, IsRefusedForAnotherGpu) {
 
 TEST_F(ProbeFile, CountsBeforeThoseThatWereLoadedEarlier) {
   ASSERT_TRUE(load_probe_file(write(file_of(), "first.json")).ok());
-  ASSERT_TRUE(load_probe_file(write(file_of(replaced("l2_bytes_per_us", "5")), "second.json")).ok());
-  EXPECT_EQ(l2_rate(), 5);
+  ASSERT_TRUE(load_probe_file(write(file_of(replaced("l2_bytes_per_us", "2e7")), "second.json")).ok());
+  EXPECT_EQ(l2_rate(), 2e7);
   EXPECT_EQ(load_probe_file(write("{}", "first.json")).code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(l2_rate(), 5) << "what is refused changes nothing";
+  EXPECT_EQ(l2_rate(), 2e7) << "what is refused changes nothing";
 }
 
 TEST_F(ProbeFile, IsLoadedFromC) {
@@ -188,12 +194,26 @@ TEST_F(ProbeFile, OfTheEnvironmentCountsLastAndStopsNoPlan) {
   ASSERT_TRUE(plan.create(gemm).ok());
   EXPECT_EQ(l2_rate(), 11471959);
   EXPECT_THAT(plan.explain(), Not(HasSubstr("HGEMM_PROBE_FILE")));
-  ASSERT_TRUE(load_probe_file(write(file_of(replaced("l2_bytes_per_us", "5")), "loaded.json")).ok());
-  EXPECT_EQ(l2_rate(), 5);
+  ASSERT_TRUE(load_probe_file(write(file_of(replaced("l2_bytes_per_us", "2e7")), "loaded.json")).ok());
+  EXPECT_EQ(l2_rate(), 2e7);
   setenv("HGEMM_PROBE_FILE", "missing.json", 1);
-  ASSERT_TRUE(plan.create(gemm).ok());
-  EXPECT_THAT(plan.explain(),
-              HasSubstr("\nHGEMM_PROBE_FILE is not used: the probe file 'missing.json' does not exist\n"));
+  // Estimates also choose among the kernels of a family that is asked for.
+  GemmOptions family;
+  family.config = "wgmma_fake";
+  for (const GemmOptions& options : {GemmOptions(), family}) {
+    ASSERT_TRUE(plan.create(gemm, options).ok());
+    EXPECT_THAT(plan.explain(),
+                HasSubstr("\nHGEMM_PROBE_FILE is not used: the probe file 'missing.json' does not exist\n"));
+  }
+}
+
+TEST_F(ProbeFile, OfTheEnvironmentRanksWhatTuneMeasures) {
+  setenv("HGEMM_PROBE_FILE", write(file_of()).c_str(), 1);
+  GemmDescriptor gemm;
+  gemm.m = gemm.n = gemm.k = 64;
+  std::vector<std::string> configs;
+  ASSERT_TRUE(promising_configs(gemm, {}, kH200, all_backends(), 1, &configs).ok());
+  EXPECT_EQ(l2_rate(), 11471959);
 }
 
 }  // namespace

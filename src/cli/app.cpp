@@ -718,10 +718,10 @@ int run_checked(int argc, const char* const* argv, Platform& platform, std::ostr
     const Status found = find_gpu(options, platform, &device);
     if (!found.ok() && options.device == Options::Device::Gpu) return fail(found);
     if (!found.ok()) reason = finding_of(found);
-    const bool chooses = found.ok() && !options.tune;
-    if (const Status usable = chooses ? check_files(options.kernels) : Status(); !usable.ok())
-      return fail(usable);
-    if (found.ok()) return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);
+    if (found.ok()) {
+      if (const Status usable = check_files(options.kernels, options.tune); !usable.ok()) return fail(usable);
+      return run_on_gpu(options, platform, device, typed_command(argc, argv), out, progress);
+    }
   }
   return run_on_emulator(options, platform, reason, out, progress);
 }

@@ -148,9 +148,10 @@ Status check_environment(std::span<const KernelInfo* const> kernels) {
   return {};
 }
 
-Status check_files(std::span<const KernelInfo* const> kernels) {
+Status check_files(std::span<const KernelInfo* const> kernels, bool tunes) {
   for (const KernelInfo* const kernel : kernels) {
     for (const MeasurementFile& file : files_of(*kernel)) {
+      if (tunes && !file.ranks) continue;
       if (const Status usable = file.check(); !usable.ok()) {
         return {usable.code(),
                 fmt::format("the environment variable {} cannot be used: {}; unset it, or let it name "

@@ -25,8 +25,9 @@ inline constexpr const char* kConfigVariable = "HGEMM_CONFIG";
 std::string environment_of(const KernelInfo& kernel);
 /// Ok unless one of these kernels uses the variable and has no configuration of that name.
 Status check_environment(std::span<const KernelInfo* const> kernels);
-/// Ok unless one of these kernels reads a file that the environment names, and cannot use it on this GPU.
-Status check_files(std::span<const KernelInfo* const> kernels);
+/// Ok unless one of these kernels reads a file that the environment names, and cannot use it on this GPU. tunes: only
+/// files that decide which configurations are measured.
+Status check_files(std::span<const KernelInfo* const> kernels, bool tunes);
 
 /// Ok if `kernel` can run on this GPU; otherwise the reason.
 Status gpu_refusal(const KernelInfo& kernel, const DeviceInfo& device);

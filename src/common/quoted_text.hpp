@@ -15,11 +15,16 @@ inline std::string one_line(std::string text) {
   return text;
 }
 
-/// The first 80 bytes. No configuration has a longer name.
+/// The first 80 bytes, or fewer if a character of UTF-8 does not end there. No configuration has a longer name.
 inline std::string excerpt(std::string text) {
   constexpr std::size_t kMostBytes = 80;
   if (text.size() <= kMostBytes) return text;
-  text.resize(kMostBytes);
+  const auto continues_a_character = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  std::size_t end = kMostBytes;
+  while (end > 0 && continues_a_character(end)) --end;
+  text.resize(end);
   return text + "...";
 }
 

@@ -144,7 +144,7 @@ cudaError_t device_attribute(int* value, cudaDeviceAttr attribute) {
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       *value = static_cast<int>(shared_bytes_of_sm());
       return cudaSuccess;
-    // The memory of an H200.
+    // The clock and the memory of an H200.
     case cudaDevAttrClockRate: *value = 1'980'000; return cudaSuccess;
     case cudaDevAttrMemoryClockRate: *value = 3'201'000; return cudaSuccess;
     case cudaDevAttrGlobalMemoryBusWidth: *value = 6144; return cudaSuccess;

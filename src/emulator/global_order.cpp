@@ -241,7 +241,7 @@ void GlobalOrder::add_read(const Access& read, Granule* granule) {
         earlier->use != read.use) {
       continue;
     }
-    if (earlier->event.clock == read.event.clock) {
+    if (earlier->event.clock == read.event.clock && earlier->pc == read.pc) {
       earlier->bytes = static_cast<std::uint16_t>(earlier->bytes | read.bytes);
       return;
     }

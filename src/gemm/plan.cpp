@@ -124,15 +124,17 @@ Status Plan::prepare_own_choice(std::span<const Backend* const> backends) {
   if (const Status status = use_environment_tuning(device_); !status.ok()) {
     explanation_ += "HGEMM_TUNING_FILE is not used: " + status.message() + "\n";
   }
-  if (const Status status = use_environment_probe(device_); !status.ok()) {
-    explanation_ += "HGEMM_PROBE_FILE is not used: " + status.message() + "\n";
-  }
   return prepare("", backends);
 }
 
 Status Plan::choose(const GemmOptions& options, std::span<const Backend* const> backends) {
   Request request = requested_config(options);
-  explanation_ = problem_text(gemm_, device_);
+  std::string introduction = problem_text(gemm_, device_);
+  // Estimates also choose among the kernels of a family that is asked for.
+  if (const Status status = use_environment_probe(device_); !status.ok()) {
+    introduction += "HGEMM_PROBE_FILE is not used: " + status.message() + "\n";
+  }
+  explanation_ = introduction;
   Status status = request.name.empty() ? prepare_own_choice(backends) : prepare(request.name, backends);
   if (!status.ok() && !request.name.empty()) {
     status = {status.code(),
@@ -140,7 +142,7 @@ Status Plan::choose(const GemmOptions& options, std::span<const Backend* const> 
     const bool is_refusal =
         status.code() == StatusCode::Unsupported || status.code() == StatusCode::InvalidArgument;
     if (request.must_be_met || !is_refusal) return status;
-    explanation_ = problem_text(gemm_, device_) + status.message() + "; so the library chooses\n";
+    explanation_ = introduction + status.message() + "; so the library chooses\n";
     request = {};
     status = prepare_own_choice(backends);
   }
@@ -195,6 +197,8 @@ Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& op
   HG_RETURN_IF_ERROR(check_device(device));
   configs->clear();
   if (gemm.empty()) return {};
+  // The configurations are ranked without the file if it cannot be used, as they are in plans.
+  static_cast<void>(use_environment_probe(device));
   Status status;
   for (const Backend* backend : backends) {
     status = check_backend(*backend, *backends.back(), gemm.problem(), device);

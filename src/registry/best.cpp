@@ -114,9 +114,9 @@ Status choose(const GemmArgs& args, KernelChoice* choice) {
 
 std::span<const MeasurementFile> files() {
   static constexpr std::array kFiles = {
-      MeasurementFile{"HGEMM_TUNING_FILE", "tune best --json",
+      MeasurementFile{"HGEMM_TUNING_FILE", "tune best --json", false,
                       check_on_current_gpu<library::use_environment_tuning>},
-      MeasurementFile{"HGEMM_PROBE_FILE", "probe --json",
+      MeasurementFile{"HGEMM_PROBE_FILE", "probe --json", true,
                       check_on_current_gpu<library::use_environment_probe>}};
   return kFiles;
 }

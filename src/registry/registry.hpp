@@ -67,6 +67,7 @@ struct KernelChoice {
 struct MeasurementFile {
   const char* variable;
   std::string_view command;  ///< what writes such a file: "probe --json"
+  bool ranks;                ///< it also decides which configurations are worth measuring
   Status (*check)();  ///< Ok, or why the file that the variable names cannot be used on the current GPU
 };
 

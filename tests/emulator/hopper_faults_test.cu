@@ -241,6 +241,46 @@ __global__ void write_after_two_readers(const float*, float* out) {
   ptx::red_add_relaxed_gpu(counters(out) + cta, 1);
 }
 
+/// CTA 0 reads two words of 16 bytes, the second one behind a fence, and CTA 1 overwrites the first one.
+template <bool kWaits>
+__global__ void write_what_was_read_ahead_of_a_neighbour(const float*, float* out) {
+  if (blockIdx.x == 1) {
+    if (kWaits) wait_for(counters(out), 1);
+    ptx::fence_acq_rel_gpu();
+    data(out)[0] = 1;
+    return;
+  }
+  data(out)[4] = data(out)[0];
+  ptx::fence_acq_rel_gpu();
+  data(out)[5] = data(out)[1];
+  if (kWaits) ptx::red_add_relaxed_gpu(counters(out), 1);
+}
+
+/// CTA 0 loads 16 bytes by TMA and does not say so. CTA 1 reads them, too, and then lets CTA 2 overwrite them.
+__global__ void write_after_tma_and_a_thread_read(const float*, float* out) {
+  if (blockIdx.x == 2) {
+    wait_for(counters(out) + 1, 1);
+    ptx::fence_acq_rel_gpu();
+    data(out)[0] = 1;
+    return;
+  }
+  if (blockIdx.x == 1) {
+    wait_for(counters(out), 1);
+    data(out)[4] = data(out)[0];
+    ptx::fence_acq_rel_gpu();
+    ptx::red_add_relaxed_gpu(counters(out) + 1, 1);
+    return;
+  }
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  ptx::mbarrier_init(bar, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  ptx::mbarrier_arrive_expect_tx(bar, 16);
+  ptx::cp_async_bulk_g2s(smem_addr(storage().words), data(out), 16, bar);
+  while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
+  }
+  ptx::red_add_relaxed_gpu(counters(out), 1);
+}
+
 /// CTA 0 hands a word on, and then reads its neighbours and, if kReadsAgain, the word.
 template <bool kReadsAgain>
 __global__ void write_beside_a_later_read(const float*, float* out) {
@@ -281,13 +321,18 @@ TEST_F(HopperFaults, WritesAfterReads) {
   constexpr const char* kUnorderedWrite =
       "a thread writes global memory at .*, and nothing orders that after an earlier access: a thread reads\n"
       "  by thread 0 of CTA 0\n";
+  constexpr const char* kUnorderedReadOfOne =
+      "a thread reads global memory at .*, and nothing orders that after an earlier access: a thread writes\n"
+      "  by thread 0 of CTA 1\n";
   expect_no_fault(write_after_two_readers<true>, {1, 3, 3});
   expect_fault(write_after_two_readers<false>, {1, 3, 3}, kUnorderedWrite);
+  expect_no_fault(write_what_was_read_ahead_of_a_neighbour<true>, {1, 2, 2});
+  expect_fault(write_what_was_read_ahead_of_a_neighbour<false>, {1, 2, 2}, kUnorderedWrite,
+               kUnorderedReadOfOne);
+  expect_fault(write_after_tma_and_a_thread_read, {1, 3, 3},
+               "a thread writes global memory at .*an earlier access: a TMA load reads");
   expect_no_fault(write_beside_a_later_read<false>, {1, 2, 2});
-  expect_fault(
-      write_beside_a_later_read<true>, {1, 2, 2}, kUnorderedWrite,
-      "a thread reads global memory at .*, and nothing orders that after an earlier access: a thread "
-      "writes\n  by thread 0 of CTA 1\n");
+  expect_fault(write_beside_a_later_read<true>, {1, 2, 2}, kUnorderedWrite, kUnorderedReadOfOne);
 }
 
 // ---------------------------------------------------------------------------------- TMA and global memory

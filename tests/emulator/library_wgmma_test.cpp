@@ -968,7 +968,7 @@ TEST(WgmmaEstimate, KnowsTheMemoryOfTheGpu) {
                                  .memory_bytes_per_us = bytes_per_us};
     return library::estimate(
                args, library::find_config("small_m_16x64x128_t_s5").value(),
-               [](const GemmConfig&) { return 132; }, library::cost_model_of(device))
+               [](const GemmConfig&) { return 132; }, library::cost_model_of(device, nullptr))
         .time_us;
   };
   const double bytes = 2.0 * 8192 * 8192;
@@ -978,26 +978,37 @@ TEST(WgmmaEstimate, KnowsTheMemoryOfTheGpu) {
 
 TEST(WgmmaEstimate, KnowsTheClockOfTheGpuOrItsProbe) {
   library::Device device{.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 227 << 10};
-  const auto model = [&] { return library::cost_model_of(device); };
+  const library::ProbedRates* probed = nullptr;
+  const auto model = [&] { return library::cost_model_of(device, probed); };
   const library::CostModel whole = model();
   device.sm_clock_mhz /= 2;
-  EXPECT_DOUBLE_EQ(model().sm_flops_per_us, whole.sm_flops_per_us / 2);
-  EXPECT_DOUBLE_EQ(model().block_us, whole.block_us * 2);
-  EXPECT_DOUBLE_EQ(model().l2_bytes_per_us, whole.l2_bytes_per_us);
+  using Model = library::CostModel;
+  for (double Model::*const rate :
+       {&Model::sm_flops_per_us, &Model::sm_bytes_per_us, &Model::sm_lines_per_us, &Model::store_elems_per_us,
+        &Model::pingpong_store_elems_per_us, &Model::reduce_elems_per_us}) {
+    EXPECT_DOUBLE_EQ(model().*rate, whole.*rate / 2);
+  }
+  for (double Model::*const time : {&Model::cluster_us, &Model::block_us, &Model::mn_major_block_us,
+                                    &Model::small_m_block_us, &Model::reduce_us, &Model::mn_major_peer_us}) {
+    EXPECT_DOUBLE_EQ(model().*time, whole.*time * 2);
+  }
+  EXPECT_DOUBLE_EQ(model().cooperative_exposed.c, whole.cooperative_exposed.c * 2);
+  for (double Model::*const other : {&Model::l2_bytes_per_us, &Model::memory_peak, &Model::launch_us,
+                                     &Model::small_m_sm_bytes_per_us, &Model::workspace_us}) {
+    EXPECT_DOUBLE_EQ(model().*other, whole.*other);
+  }
   library::ProbedRates rates{};
-  rates.sm_count = device.sm_count;
-  rates.memory_bytes_per_us = device.memory_bytes_per_us;
+  probed = &rates;
   // What profiles/h200/probe.json has, but for tensor cores of half the speed.
-  rates.l2_bytes_per_us = 11471959;
-  rates.sm_flops_per_us = 7186667.0 / 2;
+  rates.l2_bytes_per_us = 11472039;
+  rates.sm_flops_per_us = 7186666.0 / 2;
+  EXPECT_DOUBLE_EQ(model().block_us, whole.block_us * 2) << "the file does not name a clock";
   rates.sm_clock_mhz = 1980;
-  library::loaded_probes().add(std::make_shared<library::ProbedRates>(rates));
   constexpr double kRounding = 0.01;
   EXPECT_NEAR(model().sm_flops_per_us / whole.sm_flops_per_us, 0.5, kRounding);
   EXPECT_NEAR(model().l2_bytes_per_us / whole.l2_bytes_per_us, 1.07, kRounding);
   EXPECT_DOUBLE_EQ(model().block_us, whole.block_us) << "the file names the clock at which it was measured";
   EXPECT_EQ(model().memory_peak, whole.memory_peak);
-  library::loaded_probes().clear();
 }
 
 int parts_of_k(const GemmConfig& config) { return config.split_k * config.workspace_split_k; }

@@ -8,7 +8,6 @@
 
 #include "common/ceil_div.hpp"
 #include "device/tile_scheduler.hpp"
-#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/scheduler/mixed_n.hpp"
 
 namespace hopper_gemm::library {
@@ -433,24 +432,29 @@ std::optional<Estimate> estimate_if_possible(const Problem& problem, const GemmC
 }
 
 // The coefficients were fitted to times of the cards of profiles/h100/probe.json and profiles/h200/probe.json. The rates are
-// the means of the two. What a GEMM gets of the memory's peak does not follow the probe (profiles/experiments.md, 47).
-CostModel cost_model_of(const Device& device, const CostModel& fitted) {
+// the means of the two. What a GEMM gets of the memory's peak does not follow the probe (profiles/experiments.md, 47). What
+// an SM does by itself follows its clock; the rate of loads for small M does not, because it is mostly memory's.
+CostModel cost_model_of(const Device& device, const ProbedRates* rates, const CostModel& fitted) {
   constexpr double kSmFlopsPerUs = 7.175e6;
   constexpr double kL2BytesPerUs = 1.075e7;
   CostModel model = fitted;
   model.memory_peak = device.memory_bytes_per_us;
-  const auto rates = probed_rates_of(device);
-  const double clock = (rates != nullptr ? rates->sm_clock_mhz : device.sm_clock_mhz) / kSxmSmClockMhz;
+  const double clock_mhz =
+      rates != nullptr ? rates->sm_clock_mhz.value_or(device.sm_clock_mhz) : device.sm_clock_mhz;
+  const double clock = clock_mhz / kSxmSmClockMhz;
   for (double CostModel::*const rate :
-       {&CostModel::sm_bytes_per_us, &CostModel::small_m_sm_bytes_per_us, &CostModel::sm_lines_per_us,
-        &CostModel::store_elems_per_us, &CostModel::pingpong_store_elems_per_us,
-        &CostModel::reduce_elems_per_us}) {
+       {&CostModel::sm_bytes_per_us, &CostModel::sm_lines_per_us, &CostModel::store_elems_per_us,
+        &CostModel::pingpong_store_elems_per_us, &CostModel::reduce_elems_per_us}) {
     model.*rate *= clock;
   }
   for (double CostModel::*const time :
        {&CostModel::cluster_us, &CostModel::block_us, &CostModel::mn_major_block_us,
         &CostModel::small_m_block_us, &CostModel::reduce_us, &CostModel::mn_major_peer_us}) {
     model.*time /= clock;
+  }
+  for (ExposedEpilogue* const exposed :
+       {&model.cooperative_exposed, &model.mixed_n_exposed, &model.pingpong_exposed}) {
+    for (double* const time : {&exposed->any, &exposed->fp32, &exposed->sigmoid, &exposed->c}) *time /= clock;
   }
   model.sm_flops_per_us *= rates != nullptr ? rates->sm_flops_per_us / kSmFlopsPerUs : clock;
   if (rates != nullptr) model.l2_bytes_per_us *= rates->l2_bytes_per_us / kL2BytesPerUs;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gemm/heuristics/candidates.hpp"
+#include "gemm/heuristics/probed_rates.hpp"
 #include "gemm/problem.hpp"
 
 namespace hopper_gemm::library {
@@ -72,9 +73,9 @@ struct CostModel {
   double workspace_bytes_per_us = 9.67e6;  ///< to the workspace and back
 };
 
-/// The model for a GPU, by its clocks and, if a probe file was loaded for such a GPU, by the rates of that file. fitted:
-/// what is scaled to them.
-CostModel cost_model_of(const Device& device, const CostModel& fitted = {});
+/// The model for a GPU, by its clocks and by the rates that a probe has measured of it. rates: null if there are none.
+/// fitted: what is scaled to them.
+CostModel cost_model_of(const Device& device, const ProbedRates* rates, const CostModel& fitted = {});
 
 /// The number of clusters of a configuration that the GPU runs at a time.
 using ActiveClusters = std::function<int(const GemmConfig&)>;

@@ -85,6 +85,7 @@ struct Time {
 struct Shape {
   std::string gpu;
   Device device;
+  std::shared_ptr<const ProbedRates> rates;
   Problem problem;
   std::vector<Time> times;
 };
@@ -217,7 +218,8 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
     Device device{};
     device.sm_count = 132;
     device.memory_bytes_per_us = memory_peak_of(gpu);
-    shapes.push_back({gpu, device, problem_of({m, n, k}, a_major, b_major), of_shape.rbegin()->second});
+    shapes.push_back({gpu, device, probed_rates_of(device), problem_of({m, n, k}, a_major, b_major),
+                      of_shape.rbegin()->second});
   }
   if (shapes.empty())
     throw std::runtime_error("there is no row of version best with a configuration of wgmma in burst mode");
@@ -226,7 +228,8 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
 
 double estimate_us(const Shape& shape, const Time& time, const CostModel& model) {
   static const ActiveClusters active_clusters = active_clusters_of_132_sms;
-  return estimate(shape.problem.args, time.config, active_clusters, cost_model_of(shape.device, model))
+  return estimate(shape.problem.args, time.config, active_clusters,
+                  cost_model_of(shape.device, shape.rates.get(), model))
       .time_us;
 }
 
@@ -343,8 +346,7 @@ int run(int argc, char** argv) {
   app.add_option(
          "--probe", probes,
          "Files that `matmul probe --json` wrote: scale the model to their rates, as the library does")
-      ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_option(
          "csv", paths,
          "Files that `matmul tune best --csv` wrote; if several have a shape, the last run by date counts")

@@ -1,5 +1,6 @@
 #include "gemm/heuristics/json_file.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -53,6 +54,9 @@ std::string name_of_file(const JsonFormat& format, const std::string& path) {
 }
 
 std::string text_of(const Json& value) {
+  // A dump takes a stack frame for each level of a value.
+  const auto is_structured = [](const Json& part) { return part.is_structured(); };
+  if (std::any_of(value.begin(), value.end(), is_structured)) return value.is_array() ? "[...]" : "{...}";
   // What a user typed may be no UTF-8.
   return one_line(excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace)));
 }
@@ -116,16 +120,20 @@ int JsonReader::positive(const char* name) {
   return 1;
 }
 
-double JsonReader::positive_number(const char* name) {
+double JsonReader::number(const char* name, double least, double most) {
   const Json* const value = find(name);
-  if (value != nullptr && value->is_number() && value->get<double>() > 0) return value->get<double>();
-  refuse(name, "a positive number");
-  return 1;
+  if (value != nullptr && value->is_number()) {
+    const auto number = value->get<double>();
+    if (number >= least && number <= most) return number;
+  }
+  refuse(name, "a number from " + Json(least).dump() + " to " + Json(most).dump());
+  return least;
 }
 
-double JsonReader::positive_number_or(const char* name, double otherwise) {
+std::optional<double> JsonReader::number_or_null(const char* name, double least, double most) {
   const Json* const value = find(name);
-  return value != nullptr && value->is_null() ? otherwise : positive_number(name);
+  if (value != nullptr && value->is_null()) return {};
+  return number(name, least, most);
 }
 
 double JsonReader::not_negative(const char* name) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +29,7 @@ struct JsonFormat {
 /// "the tuning file 'tuned.json'".
 std::string name_of_file(const JsonFormat& format, const std::string& path);
 
-/// A value in a message: short, on one line, and UTF-8.
+/// A value in a message: short, on one line, and UTF-8. "[...]" and "{...}" stand for what has several levels.
 std::string text_of(const nlohmann::json& value);
 
 /// Reads an object of this format and version, from a regular file of at most 4 MiB.
@@ -60,9 +61,9 @@ class JsonReader {
 
   std::string text(const char* name);
   int positive(const char* name);
-  double positive_number(const char* name);
-  /// A positive number; otherwise if the field is null, which stands for what could not be measured.
-  double positive_number_or(const char* name, double otherwise);
+  double number(const char* name, double least, double most);
+  /// Nothing if the field is null, which stands for what could not be measured.
+  std::optional<double> number_or_null(const char* name, double least, double most);
   double not_negative(const char* name);
   bool boolean(const char* name);
   /// The value of a field that is an object; an empty object if there is none.
@@ -124,11 +125,11 @@ class EnvironmentFile {
   }
 
  private:
-  const char* variable_;
-  JsonFormat format_;
-  Read* read_;
-  LoadedFiles<File>* files_;
-  std::mutex mutex_;  // guards the other members
+  const char* const variable_;
+  const JsonFormat format_;
+  Read* const read_;
+  LoadedFiles<File>* const files_;
+  std::mutex mutex_;  // guards the members below
   std::string path_;  // empty: there is none
   Status status_;
   std::shared_ptr<const File> file_;

@@ -21,11 +21,12 @@ Status read_probe_file(const std::string& path, std::shared_ptr<const ProbedRate
   made->gpu = fields.text("gpu");
   made->sm_count = fields.positive("sm_count");
   JsonReader measured(fields.object("rates"), " in rates");
+  // What an H100 has, a hundredth and a hundred times of it. Other rates would give times without a meaning.
   made->memory_bytes_per_us =
-      measured.positive_number_or("memory_peak_bytes_per_us", Device{}.memory_bytes_per_us);
-  made->l2_bytes_per_us = measured.positive_number("l2_bytes_per_us");
-  made->sm_flops_per_us = measured.positive_number("sm_flops_per_us");
-  made->sm_clock_mhz = measured.positive_number_or("sm_clock_mhz", Device{}.sm_clock_mhz);
+      measured.number_or_null("memory_peak_bytes_per_us", 3e4, 3e8).value_or(Device{}.memory_bytes_per_us);
+  made->l2_bytes_per_us = measured.number("l2_bytes_per_us", 1e5, 1e9);
+  made->sm_flops_per_us = measured.number("sm_flops_per_us", 7e4, 7e8);
+  made->sm_clock_mhz = measured.number_or_null("sm_clock_mhz", 20, 20000);
   for (const JsonReader* reader : {&fields, &measured}) {
     if (!reader->fault().empty()) {
       return invalid_argument(name_of_file(kFormat, path) + " " + reader->fault());

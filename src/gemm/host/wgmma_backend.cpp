@@ -134,15 +134,32 @@ ActiveClusters active_clusters_of(const Device& device) {
   };
 }
 
-/// See library::ranked().
-std::vector<Estimate> ranked(const Problem& problem, const Device& device,
-                             double most_times_the_fastest = std::numeric_limits<double>::infinity()) {
-  return library::ranked(problem, active_clusters_of(device), cost_model_of(device), most_times_the_fastest);
-}
+/// What all estimates of a plan are made with. Other threads may load another probe file meanwhile.
+class Estimator {
+ public:
+  explicit Estimator(const Device& device)
+      : active_clusters_(active_clusters_of(device)),
+        rates_(probed_rates_of(device)),
+        model_(cost_model_of(device, rates_.get())) {}
 
-std::optional<Estimate> estimate_of(const Problem& problem, const Device& device, const GemmConfig& config) {
-  return estimate_if_possible(problem, config, active_clusters_of(device), cost_model_of(device));
-}
+  /// See library::ranked().
+  std::vector<Estimate> ranked(
+      const Problem& problem, double most_times_the_fastest = std::numeric_limits<double>::infinity()) const {
+    return library::ranked(problem, active_clusters_, model_, most_times_the_fastest);
+  }
+  std::optional<Estimate> estimate(const Problem& problem, const GemmConfig& config) const {
+    return estimate_if_possible(problem, config, active_clusters_, model_);
+  }
+  /// What to say behind "estimated".
+  std::string by_rates() const {
+    return rates_ == nullptr ? "" : ", by the rates of the probe file '" + one_line(rates_->path) + "'";
+  }
+
+ private:
+  ActiveClusters active_clusters_;
+  std::shared_ptr<const ProbedRates> rates_;
+  CostModel model_;
+};
 
 /// Sets `*config` to the configuration of that name. InvalidArgument: there is none. Unsupported: it does not suit the
 /// problem or the GPU. Its kernel may still lack an operation of the problem.
@@ -232,16 +249,16 @@ std::vector<std::string> configs() {
 }
 
 /// The text of PreparedGemm::explain(). general: the estimate of what runs if beta is not 0, or null if that is the
-/// same.
+/// same. by_rates: see Estimator.
 std::string explain(const Estimate& chosen, std::span<const Estimate> estimates, const Estimate* general,
-                    std::string reason) {
+                    std::string reason, const std::string& by_rates) {
   constexpr std::size_t kOthers = 3;
   reason += "; estimates:\n  " + text_of(chosen);
   for (const Estimate& other : estimates.first(std::min(kOthers, estimates.size()))) {
     if (other.config != chosen.config) reason += "\n  " + text_of(other);
   }
   if (general != nullptr) {
-    reason += "\nwhere beta is not 0:\n  " + text_of(*general);
+    reason += "\nwhere beta is not 0" + by_rates + ":\n  " + text_of(*general);
   }
   return reason;
 }
@@ -253,10 +270,10 @@ struct MeasuredChoice {
 };
 
 /// Looks into the tuning files first, and then into the built-in tables.
-MeasuredChoice measured_choice(const Problem& problem, const Device& device) {
+MeasuredChoice measured_choice(const Problem& problem, const Device& device, const Estimator& estimator) {
   const auto find_estimate = [&](std::string_view name) -> std::optional<Estimate> {
     const std::optional<GemmConfig> config = find_config(name);
-    return config.has_value() ? estimate_of(problem, device, *config) : std::nullopt;
+    return config.has_value() ? estimator.estimate(problem, *config) : std::nullopt;
   };
   std::string unusable;
   for (const LoadedChoice& choice : loaded_choices(problem.args, device)) {
@@ -290,15 +307,14 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   const Status no_room = unsupported("wgmma: the GPU has no room for a CTA");
   // Only these are worth a look, unless the driver refuses them all.
   constexpr double kMostTimesTheFastest = 1.1;
-  std::vector<Estimate> estimates = ranked(problem, device, kMostTimesTheFastest);
+  const Estimator estimator(device);
+  const std::string by_rates = estimator.by_rates();
+  std::vector<Estimate> estimates = estimator.ranked(problem, kMostTimesTheFastest);
   if (estimates.empty()) return no_room;
   Estimate chosen = estimates.front();
-  const auto rates = probed_rates_of(device);
-  const std::string by_rates =
-      rates == nullptr ? "" : ", by the rates of the probe file '" + one_line(rates->path) + "'";
   std::string reason = "estimated to be the fastest" + by_rates;
   if (is_schedule(requested)) {
-    const std::vector<Estimate> all = ranked(problem, device);
+    const std::vector<Estimate> all = estimator.ranked(problem);
     const auto found = std::find_if(all.begin(), all.end(), [&](const Estimate& estimate) {
       return name_of(estimate.config.kernel.schedule) == requested;
     });
@@ -310,11 +326,12 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     GemmConfig asked{};
     HG_RETURN_IF_ERROR(find_suitable(requested, problem, device, &asked));
     const bool serves = can_compute(asked.kernel, problem);
-    if (serves) chosen = estimate_of(problem, device, asked).value_or(chosen);
-    reason = serves ? "asked for"
-                    : "asked for, but its kernel cannot compute this problem, so another kernel runs";
+    if (serves) chosen = estimator.estimate(problem, asked).value_or(chosen);
+    reason = serves
+                 ? "asked for"
+                 : "asked for, but its kernel cannot compute this problem, so another kernel runs" + by_rates;
   } else {
-    MeasuredChoice measured = measured_choice(problem, device);
+    MeasuredChoice measured = measured_choice(problem, device, estimator);
     const bool is_measured = measured.estimate.has_value();
     chosen = measured.estimate.value_or(chosen);
     reason = std::move(measured.reason) + (is_measured ? "" : reason);
@@ -333,47 +350,42 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
                             .by_gpc = estimate.by_gpc},
                            &launcher));
     if (config.workspace_split_k > 1) HG_RETURN_IF_ERROR(load_reduce_partials());
-    std::string text = explain(estimate, estimates, general, reason);
+    std::string text = explain(estimate, estimates, general, reason, by_rates);
     *made = std::make_unique<PreparedWgmma>(problem, config, std::move(launcher), std::move(rest), name,
                                             std::move(text));
     return {};
   };
   // Candidates for launches with a C, if the chosen kernel cannot add one. They are ranked when the first such kernel
   // is chosen. They may not use a workspace, because the plan does not ask the caller for a second one.
-  Problem with_c = problem;
-  with_c.args.epilogue.beta = 1;
-  with_c.workspace_limit_bytes = 0;
   std::vector<Estimate> estimates_with_c;
-  std::size_t general = 0;
-  int rankings_with_c = 0;
-  Status refusal_with_c = no_room;
+  auto general = estimates_with_c.cend();
   const auto prepare_with_rest = [&](const Estimate& estimate) -> Status {
     const std::string name = has_name ? requested : name_of(estimate.config);
     if (problem.args.epilogue.is_gated || can_add_c(estimate.config.kernel, problem)) {
       return prepare_by(estimate, name, nullptr, nullptr, prepared);
     }
+    if (estimates_with_c.empty()) {
+      Problem with_c = problem;
+      with_c.args.epilogue.beta = 1;
+      with_c.workspace_limit_bytes = 0;
+      estimates_with_c = estimator.ranked(with_c, kMostTimesTheFastest);
+      general = estimates_with_c.cbegin();
+      if (estimates_with_c.empty()) return no_room;
+    }
     // The driver may refuse the tensor maps of one configuration and accept those of the next.
     std::unique_ptr<const PreparedGemm> rest;
     while (rest == nullptr) {
-      if (general == estimates_with_c.size()) {
-        if (rankings_with_c == 2) return refusal_with_c;
-        estimates_with_c =
-            rankings_with_c++ == 0 ? ranked(with_c, device, kMostTimesTheFastest) : ranked(with_c, device);
-        general = 0;
-        continue;
-      }
-      const Status status = prepare_by(estimates_with_c[general], name, nullptr, nullptr, &rest);
-      if (status.ok()) break;
-      if (status.code() != StatusCode::Unsupported) return status;
-      refusal_with_c = status;
+      const Status status = prepare_by(*general, name, nullptr, nullptr, &rest);
+      if (status.ok()) continue;
+      if (status.code() != StatusCode::Unsupported || general + 1 == estimates_with_c.cend()) return status;
       ++general;
     }
-    return prepare_by(estimate, name, std::move(rest), &estimates_with_c[general], prepared);
+    return prepare_by(estimate, name, std::move(rest), &*general, prepared);
   };
   Status status = prepare_with_rest(chosen);
   if (status.code() != StatusCode::Unsupported || !requested.empty()) return status;
-  reason = "chosen after " + name_of(chosen.config) + " failed (" + status.message() + ")";
-  estimates = ranked(problem, device);
+  reason = "chosen after " + name_of(chosen.config) + " failed (" + status.message() + ")" + by_rates;
+  estimates = estimator.ranked(problem);
   for (const Estimate& candidate : estimates) {
     if (candidate.config == chosen.config) continue;
     status = prepare_with_rest(candidate);
@@ -384,7 +396,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
 
 std::vector<std::string> ranked_configs(const Problem& problem, const Device& device) {
   std::vector<std::string> names;
-  for (const Estimate& estimate : ranked(problem, device)) {
+  for (const Estimate& estimate : Estimator(device).ranked(problem)) {
     names.push_back(name_of(estimate.config));
   }
   return names;
