@@ -235,20 +235,22 @@ void GlobalOrder::for_each_granule(const void* address, std::size_t bytes, Visit
 // A component's later read takes the place of its earlier ones: who knows of it knows of these.
 void GlobalOrder::add_read(const Access& read, Granule* granule) {
   std::vector<Access>& reads = granule->reads;
+  bool is_there = false;
   bool leaves_empty = false;
-  for (auto earlier = reads.rbegin(); earlier != reads.rend(); ++earlier) {
-    if (earlier->event.component != read.event.component || earlier->event.cluster != read.event.cluster ||
-        earlier->use != read.use) {
-      continue;
+  for (Access& earlier : reads) {
+    const bool is_of_the_component = earlier.event.component == read.event.component &&
+                                     earlier.event.cluster == read.event.cluster && earlier.use == read.use;
+    if (!is_of_the_component) continue;
+    if (earlier.event.clock == read.event.clock && earlier.pc == read.pc) {
+      earlier.bytes = static_cast<std::uint16_t>(earlier.bytes | read.bytes);
+      is_there = true;
+    } else {
+      earlier.bytes = static_cast<std::uint16_t>(earlier.bytes & ~read.bytes);
+      leaves_empty = leaves_empty || earlier.bytes == 0;
     }
-    if (earlier->event.clock == read.event.clock && earlier->pc == read.pc) {
-      earlier->bytes = static_cast<std::uint16_t>(earlier->bytes | read.bytes);
-      return;
-    }
-    earlier->bytes = static_cast<std::uint16_t>(earlier->bytes & ~read.bytes);
-    leaves_empty = leaves_empty || earlier->bytes == 0;
   }
   if (leaves_empty) drop_empty(&reads);
+  if (is_there) return;
   if (reads.size() == kMostReads) reads.erase(reads.begin());
   reads.push_back(read);
 }
