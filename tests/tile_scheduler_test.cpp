@@ -33,6 +33,7 @@ Order hilbert_of(int leaf) {
 
 std::vector<NamedOrder> all_orders() {
   return {{"linear", linear_order},
+          {"column", column_order},
           {"supertile of 1", bands_of(1)},
           {"supertile of 8", bands_of(8)},
           {"supertile of 16", bands_of(16)},
@@ -62,6 +63,16 @@ int faults(const Order& order, TileGrid grid, int workers) {
   int wrong = outside;
   for (const int count : visits) wrong += count != 1 ? 1 : 0;
   return wrong;
+}
+
+TEST(TileOrders, GoAlongColumnsAsABandOfAllRowsDoes) {
+  constexpr TileGrid kGrid = {5, 7};
+  for (std::uint32_t index = 0; index < kGrid.num_tiles(); ++index) {
+    const TileCoord tile = column_order(index, kGrid);
+    const TileCoord expected = supertile_order(index, kGrid, kGrid.m);
+    EXPECT_EQ(tile.m, expected.m) << index;
+    EXPECT_EQ(tile.n, expected.n) << index;
+  }
 }
 
 TEST(TileOrders, VisitEveryTileOfEverySmallGridOnce) {
