@@ -172,6 +172,20 @@ TEST_F(HopperFaults, RelaxedArrivalsAndWaits) {
 
 // ---------------------------------------------------------------------------------- the order of global memory
 
+/// Starts a TMA load of 16 bytes into this CTA's shared memory. Returns its mbarrier.
+__device__ ptx::SmemAddr start_tma_load(const float* source) {
+  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
+  ptx::mbarrier_init(bar, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  ptx::mbarrier_arrive_expect_tx(bar, 16);
+  ptx::cp_async_bulk_g2s(smem_addr(storage().words), source, 16, bar);
+  return bar;
+}
+__device__ void wait_for_tma(ptx::SmemAddr bar) {
+  while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
+  }
+}
+
 constexpr const char* kUnorderedRead =
     "a thread reads global memory at .*, and nothing orders that after an earlier access: a thread writes\n"
     "  by thread . of CTA .\n  at tests/emulator/hopper_faults_test.cu:(.|\n)*  by thread . of CTA .";
@@ -271,13 +285,7 @@ __global__ void write_after_tma_and_a_thread_read(const float*, float* out) {
     ptx::red_add_relaxed_gpu(counters(out) + 1, 1);
     return;
   }
-  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
-  ptx::mbarrier_init(bar, 1);
-  ptx::fence_mbarrier_init_release_cluster();
-  ptx::mbarrier_arrive_expect_tx(bar, 16);
-  ptx::cp_async_bulk_g2s(smem_addr(storage().words), data(out), 16, bar);
-  while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
-  }
+  wait_for_tma(start_tma_load(data(out)));
   ptx::red_add_relaxed_gpu(counters(out), 1);
 }
 
@@ -374,13 +382,7 @@ template <bool kFences>
 __global__ void load_own_stores(const float*, float* out) {
   for (int i = 0; i < 4; ++i) data(out)[i] = 1;
   if (kFences) ptx::fence_proxy_async_global();
-  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
-  ptx::mbarrier_init(bar, 1);
-  ptx::fence_mbarrier_init_release_cluster();
-  ptx::mbarrier_arrive_expect_tx(bar, 16);
-  ptx::cp_async_bulk_g2s(smem_addr(storage().words), data(out), 16, bar);
-  while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
-  }
+  wait_for_tma(start_tma_load(data(out)));
 }
 
 /// CTA 1 overwrites what CTA 0 loads by TMA.
@@ -392,19 +394,11 @@ __global__ void overwrite_what_tma_loads(const float*, float* out) {
     data(out)[0] = 2;
     return;
   }
-  const ptx::SmemAddr bar = smem_addr(&storage().barrier);
-  ptx::mbarrier_init(bar, 1);
-  ptx::fence_mbarrier_init_release_cluster();
-  ptx::mbarrier_arrive_expect_tx(bar, 16);
-  ptx::cp_async_bulk_g2s(smem_addr(storage().words), data(out), 16, bar);
-  const auto wait = [bar] {
-    while (!ptx::mbarrier_try_wait_parity(bar, 0)) {
-    }
-  };
-  if (kWaits) wait();
+  const ptx::SmemAddr bar = start_tma_load(data(out));
+  if (kWaits) wait_for_tma(bar);
   ptx::fence_acq_rel_gpu();
   ptx::red_add_relaxed_gpu(counters(out), 1);
-  wait();
+  wait_for_tma(bar);
 }
 
 TEST_F(HopperFaults, TmaAndGlobalMemory) {
