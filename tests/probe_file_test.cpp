@@ -145,6 +145,11 @@ TEST_F(ProbeFile, IsRefusedWithASentence) {
             "has the l2_bytes_per_us 0 in rates, but it must be a number from 100000.0 to 1000000000.0");
   EXPECT_EQ(refusal_of(file_of(replaced("sm_clock_mhz", "\"fast\""))),
             "has the sm_clock_mhz \"fast\" in rates, but it must be a number from 20.0 to 20000.0");
+  // A long value is cut between two characters.
+  std::string accents;
+  for (int i = 0; i < 50; ++i) accents += "\u00e9";
+  EXPECT_THAT(refusal_of(file_of(kRates, '"' + accents + '"')),
+              StartsWith("has the sm_count \"" + accents.substr(0, 78) + "..., but it must be"));
   constexpr int kLevels = 1'000'000;
   EXPECT_EQ(refusal_of(std::string(kLevels, '[') + std::string(kLevels, ']')),
             "is [...], but it must be a JSON object");

@@ -241,8 +241,8 @@ HG_API Status load_tuning_file(const std::string& path);
 
 /// Loads a file that `matmul probe --json` wrote on such a GPU as the current device. Plans that are made from now on
 /// estimate by its rates: of wgmma and of L2, and the clock of the SMs. Without a file the library takes the clock and the
-/// memory's rate from the driver, and all else as an H100 SXM and an H200 have it. Other Hoppers gain by a file: one with
-/// slower tensor cores wants other tiles. Plans that exist keep their configurations.
+/// memory's rate from the driver, and all else as an H100 SXM and an H200 have it. On a Hopper with slower tensor cores or
+/// another L2, other tiles may be the fastest. Plans that exist keep their configurations.
 ///
 /// What was measured for a shape comes first: tuning files, and the library's own tables. GemmPlan::explain() names the
 /// file if its rates decided.

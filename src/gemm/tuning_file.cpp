@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr JsonFormat kFormat = {
+constexpr JsonFormat kTuningFormat = {
     .kind = "the tuning file",
     .name = "hopper-gemm tuning",
     .version = 1,
@@ -102,9 +102,9 @@ std::string read_configs(const Json& entries, std::map<TuningKey, std::string>* 
 
 Status read_tuning_file(const std::string& path, std::shared_ptr<const TuningTable>* table) {
   Json json;
-  HG_RETURN_IF_ERROR(read_json_file(kFormat, path, &json));
+  HG_RETURN_IF_ERROR(read_json_file(kTuningFormat, path, &json));
   const auto refuse = [&path](const std::string& fault) {
-    return invalid_argument(name_of_file(kFormat, path) + " " + fault);
+    return invalid_argument(name_of_file(kTuningFormat, path) + " " + fault);
   };
   JsonReader fields(json, "");
   const auto made = std::make_shared<TuningTable>();
@@ -127,12 +127,12 @@ Status read_tuning_file(const std::string& path, std::shared_ptr<const TuningTab
 }
 
 Status check_tuning_device(const TuningTable& table, const Device& device) {
-  return check_gpu(kFormat, table, device);
+  return check_gpu(kTuningFormat, table, device);
 }
 
 Status use_environment_tuning(const Device& device) {
-  static auto* const file =
-      new EnvironmentFile<TuningTable>("HGEMM_TUNING_FILE", kFormat, read_tuning_file, &loaded_tuning());
+  static auto* const file = new EnvironmentFile<TuningTable>("HGEMM_TUNING_FILE", kTuningFormat,
+                                                             read_tuning_file, &loaded_tuning());
   return file->use(device);
 }
 

@@ -7,14 +7,14 @@
 namespace hopper_gemm::library {
 namespace {
 
-constexpr JsonFormat kFormat = {
+constexpr JsonFormat kProbeFormat = {
     .kind = "the probe file", .name = "hopper-gemm probe", .version = 1, .fault_of_array = ""};
 
 }  // namespace
 
 Status read_probe_file(const std::string& path, std::shared_ptr<const ProbedRates>* rates) {
   nlohmann::json json;
-  HG_RETURN_IF_ERROR(read_json_file(kFormat, path, &json));
+  HG_RETURN_IF_ERROR(read_json_file(kProbeFormat, path, &json));
   const auto made = std::make_shared<ProbedRates>();
   made->path = path;
   JsonReader fields(json, "");
@@ -29,7 +29,7 @@ Status read_probe_file(const std::string& path, std::shared_ptr<const ProbedRate
   made->sm_clock_mhz = measured.number_or_null("sm_clock_mhz", 20, 20000);
   for (const JsonReader* reader : {&fields, &measured}) {
     if (!reader->fault().empty()) {
-      return invalid_argument(name_of_file(kFormat, path) + " " + reader->fault());
+      return invalid_argument(name_of_file(kProbeFormat, path) + " " + reader->fault());
     }
   }
   *rates = made;
@@ -37,12 +37,12 @@ Status read_probe_file(const std::string& path, std::shared_ptr<const ProbedRate
 }
 
 Status check_probe_device(const ProbedRates& rates, const Device& device) {
-  return check_gpu(kFormat, rates, device);
+  return check_gpu(kProbeFormat, rates, device);
 }
 
 Status use_environment_probe(const Device& device) {
   static auto* const file =
-      new EnvironmentFile<ProbedRates>("HGEMM_PROBE_FILE", kFormat, read_probe_file, &loaded_probes());
+      new EnvironmentFile<ProbedRates>("HGEMM_PROBE_FILE", kProbeFormat, read_probe_file, &loaded_probes());
   return file->use(device);
 }
 
