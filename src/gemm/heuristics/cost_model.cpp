@@ -21,10 +21,11 @@ bool has_few_stages(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::Cooperative && kernel.stages * stage_bytes(kernel) <= kMostBytes;
 }
 
-/// In which order the clusters of a wave take tiles.
+/// Which CTAs run side by side.
 enum class Neighbours {
-  Anywhere,  ///< clusters with neighbouring tiles may be in different GPCs
-  InGpc      ///< Estimate::by_gpc
+  Anywhere,     ///< clusters with neighbouring tiles may be in different GPCs
+  InGpc,        ///< Estimate::by_gpc
+  PartsOfATile  ///< a cluster's CTAs each sum a part of K, so that none of them load the same
 };
 
 /// How many times as long the products take as with the largest tiles.
@@ -34,14 +35,14 @@ double tile_slowness(const CostModel& model, const KernelConfig& kernel, Neighbo
   const int tile_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
   const int wgmma_n = kernel.divides_wgmma_n ? tile_n / kernel.consumers : tile_n;
   if (wgmma_n == kFewColumns) return model.slowness_64_columns;
-  if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) return model.slowness_one_consumer;
+  if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) {
+    return is_swapped ? model.slowness_one_consumer_swapped : model.slowness_one_consumer;
+  }
   const int elems = kernel.block_m * kernel.block_n;
   if (elems <= 128 * 128) {
     return neighbours == Neighbours::InGpc ? model.slowness_small_tiles_by_gpc : model.slowness_small_tiles;
   }
-  const bool is_medium =
-      kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0 && elems < 128 * 256;
-  return is_medium ? model.slowness_medium_tiles : 1.0;
+  return 1;
 }
 
 double slowness(const CostModel& model, const KernelConfig& kernel, Neighbours neighbours) {
@@ -50,7 +51,6 @@ double slowness(const CostModel& model, const KernelConfig& kernel, Neighbours n
 
 /// The share of the memory's peak that a kernel of one tile N gets.
 double memory_share(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
-  if (kernel.schedule == Schedule::SmallM) return model.small_m_memory_share;
   // For single products with few stages it was not measured to be more.
   const bool is_more = has_few_stages(kernel) && args.batch_count > 1;
   return is_more ? model.few_stages_memory_share : model.memory_share;
@@ -106,7 +106,8 @@ double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double ro
                    const Wave& wave, Neighbours neighbours) {
   // SMs of a GPC that ask for the same rows at about the same time get them by one read from L2.
   const auto reads = [&](double rows, double sharers) {
-    double without_gain = model.l2_sharers;
+    double without_gain =
+        neighbours == Neighbours::PartsOfATile ? model.l2_sharers_of_splits : model.l2_sharers;
     if (neighbours == Neighbours::InGpc) {
       constexpr double kPairsOfGpc = 8;
       constexpr double kCtasAlongASide = 4;
@@ -276,7 +277,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double rows_a = rows / kernel.cluster_n;
   const double rows_b = columns / kernel.cluster_m;
   const double flops = 2.0 * kernel.block_m * kernel.block_n * kBlockK;
-  const Part block_anywhere = block_time(model, args, kernel, flops, rows_a, rows_b, wave);
+  // The kernel for small M is mostly limited by memory.
+  const bool is_split = config.split_k > 1 && kernel.schedule != Schedule::SmallM;
+  const Part block_anywhere = block_time(model, args, kernel, flops, rows_a, rows_b, wave,
+                                         is_split ? Neighbours::PartsOfATile : Neighbours::Anywhere);
   const Wave plain = plain_loads_of(wave, kernel);
   const bool by_gpc = pays_by_gpc(model, config, clusters, active, rows_a, rows_b, plain, block_anywhere.us,
                                   k_blocks * block_anywhere.us);
@@ -306,8 +310,13 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           : model.workspace_us +
                 2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
   const bool overlaps = (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us);
-  const double overhead_us = model.launch_us - (overlaps ? model.overlap_us : 0) + model.fill_us +
-                             (size > 1 ? model.cluster_us : 0) + workspace_us;
+  // Single CTAs that leave no room save nothing, although they overlap.
+  const double saved_us = !overlaps                ? 0
+                          : 2 * clusters <= active ? model.side_by_side_us
+                          : size > 1               ? model.overlap_us
+                                                   : 0;
+  const double overhead_us =
+      model.launch_us - saved_us + model.fill_us + (size > 1 ? model.cluster_us : 0) + workspace_us;
   const auto all_waves = static_cast<double>(waves);
   return {.config = config,
           .time_us = overhead_us + busy_us,
@@ -339,7 +348,8 @@ double least_us_of_one_n(const KernelArgs& args, const GemmConfig& config,
                              bytes * model.byte_us;
   const double block_us =
       std::max({products_us, bytes / model.sm_bytes_per_us, least_block_us(model, args, kernel)});
-  return model.launch_us - model.overlap_us + model.fill_us + waves * k_blocks * block_us;
+  return model.launch_us - std::max(model.overlap_us, model.side_by_side_us) + model.fill_us +
+         waves * k_blocks * block_us;
 }
 
 /// The estimated time of a kernel with a mixed tile N.
