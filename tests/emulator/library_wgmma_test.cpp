@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -20,6 +21,7 @@
 #include "emulator/emulator.hpp"
 #include "fresh_seed.hpp"
 #include "gemm/config_name.hpp"
+#include "gemm/epilogue/reduce_partials.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
 #include "gemm/heuristics/probed_rates.hpp"
@@ -596,6 +598,59 @@ library::Problem problem_of_long_k(std::size_t workspace_limit_bytes) {
   problem.args.b = {nullptr, OperandMajor::K, 65536, 0};
   problem.args.epilogue.ldd = 64;
   return problem;
+}
+
+// The kernel loads eight partials at a time. What is in the padding of their rows, and around D, must not matter.
+TEST(EmulatedReducePartials, AddsAnyNumberOfPartialsInTheOrderOfK) {
+  constexpr int kBatches = 2;
+  constexpr float kLarge = 1 << 24;  // the ulp is 2, so that the order of the sums shows
+  for (const GemmShape shape : {GemmShape{1, 1, 1}, GemmShape{17, 5, 1}, GemmShape{33, 16, 1}}) {
+    const std::int64_t ld = library::partials_ld(shape);
+    const std::int64_t elems = shape.m * ld;
+    for (const int count : {1, 2, 7, 8, 9, 17}) {
+      SCOPED_TRACE(testing::Message() << shape.m << "x" << shape.n << ", " << count << " partials");
+      const Allocate memory = emulated_memory();
+      const std::size_t matrices = kBatches * static_cast<std::size_t>(count);
+      auto* const partials =
+          static_cast<float*>(memory(matrices * static_cast<std::size_t>(elems) * sizeof(float)));
+      auto* const d = static_cast<float*>(memory(kBatches * static_cast<std::size_t>(shape.m) *
+                                                 static_cast<std::size_t>(shape.n) * sizeof(float)));
+      const auto partial = [&](int matrix, int row, int column) {
+        const int value = (matrix * 7 + row * 3 + column) % 5;
+        return matrix % 3 == 1 ? kLarge : matrix % 3 == 2 ? -kLarge : static_cast<float>(value);
+      };
+      for (int matrix = 0; matrix < kBatches * count; ++matrix) {
+        for (int row = 0; row < shape.m; ++row) {
+          for (int column = 0; column < ld; ++column) {
+            partials[matrix * elems + row * ld + column] =
+                column < shape.n ? partial(matrix, row, column) : std::numeric_limits<float>::quiet_NaN();
+          }
+        }
+      }
+      GemmEpilogue epilogue;
+      epilogue.d = d;
+      epilogue.ldd = shape.n;
+      epilogue.d_batch_stride = std::int64_t{shape.m} * shape.n;
+      epilogue.output_type = DataType::Float32;
+      configure({.seed = 1, .sms = 4});
+      const Status launch = library::launch_reduce_partials(
+          {.data = partials, .leading_dimension = ld, .stride = elems, .count = count}, epilogue, shape,
+          kBatches, false, nullptr);
+      ASSERT_TRUE(launch.ok()) << launch.message();
+      ASSERT_STREQ(last_report(), "");
+      for (int batch = 0; batch < kBatches; ++batch) {
+        for (int row = 0; row < shape.m; ++row) {
+          for (int column = 0; column < shape.n; ++column) {
+            float sum = 0;
+            for (int number = 0; number < count; ++number)
+              sum += partial(batch * count + number, row, column);
+            ASSERT_EQ(d[(batch * shape.m + row) * shape.n + column], sum)
+                << batch << " " << row << " " << column;
+          }
+        }
+      }
+    }
+  }
 }
 
 // The second product's A is the first one's D, and the third one's launch overwrites that D.

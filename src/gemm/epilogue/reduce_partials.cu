@@ -18,6 +18,48 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kRows = 16;
 
+__device__ __forceinline__ int least(int x, int y) { return x < y ? x : y; }
+
+/// Adds a lane's elements of the partials to `sums`, in the order of K. Eight partials are loaded at a time, because each
+/// trip to L2 takes long (profiles/experiments.md, 49). No load has a condition, or ptxas would keep only four in flight:
+/// a load for an element outside of the matrix, or past the last partial, takes another element, which nobody uses.
+template <int kGroups>
+__device__ __forceinline__ void add_partials(float (&sums)[kGroups * 4], const Partials& partials,
+                                             FragmentPosition position, GemmShape shape) {
+  constexpr int kTogether = 8;
+  constexpr int kPairs = kGroups * 2;
+  const float* sources[kPairs];
+#pragma unroll
+  for (int pair = 0; pair < kPairs; ++pair) {
+    const int row = least(position.row + pair % 2 * 8, shape.m - 1);
+    // A pair may end in the padding of a row.
+    const int column = least(position.column + pair / 2 * 8, (shape.n - 1) / 2 * 2);
+    sources[pair] = partials.data + std::int64_t{position.batch} * partials.count * partials.stride +
+                    row * partials.leading_dimension + column;
+  }
+#pragma unroll 1
+  for (int number = 0; number < partials.count; number += kTogether) {
+    float2 loaded[kTogether][kPairs];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const std::int64_t start = least(number + i, partials.count - 1) * partials.stride;
+#pragma unroll
+      for (int pair = 0; pair < kPairs; ++pair) {
+        loaded[i][pair] = *reinterpret_cast<const float2*>(sources[pair] + start);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      if (number + i >= partials.count) continue;
+#pragma unroll
+      for (int pair = 0; pair < kPairs; ++pair) {
+        sums[pair * 2] += loaded[i][pair].x;
+        sums[pair * 2 + 1] += loaded[i][pair].y;
+      }
+    }
+  }
+}
+
 template <int kGroups>
 __global__ void __launch_bounds__(kWarps* kWarpThreads)
     reduce_partials_kernel(const __grid_constant__ Partials partials,
@@ -37,19 +79,8 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
 
   const FragmentPosition position = position_of_lane({batch, row, column}, lane);
   const EpilogueInputs<kGroups> inputs = load_epilogue_inputs<kGroups>(epilogue, position, shape);
-  // Loads each partial as if it were a C.
-  GemmEpilogue as_c;
-  as_c.output_type = DataType::Float32;
-  as_c.c = partials.data;
-  as_c.ldc = partials.leading_dimension;
-  as_c.c_batch_stride = partials.stride;
-  as_c.beta = 1;
   float values[kColumns / 2] = {};
-#pragma unroll 8
-  for (int number = 0; number < partials.count; ++number) {
-    const FragmentPosition in_partials = {batch * partials.count + number, position.row, position.column};
-    add_scaled_c<float>(values, load_epilogue_inputs<kGroups>(as_c, in_partials, shape), 1);
-  }
+  add_partials<kGroups>(values, partials, position, shape);
   scale_and_add(values, epilogue, inputs);
   activate_and_store<kGroups>(values, epilogue, position, shape);
 }

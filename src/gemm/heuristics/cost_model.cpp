@@ -349,7 +349,7 @@ double least_us_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double block_us =
       std::max({products_us, bytes / model.sm_bytes_per_us, least_block_us(model, args, kernel)});
   return model.launch_us - std::max(model.overlap_us, model.side_by_side_us) + model.fill_us +
-         waves * k_blocks * block_us;
+         (config.workspace_split_k == 1 ? 0 : model.workspace_us) + waves * k_blocks * block_us;
 }
 
 /// The estimated time of a kernel with a mixed tile N.
