@@ -156,7 +156,7 @@ TEST_F(EmulatedLibraryTuning, IsNotUsedIfItsConfigurationNeedsAWorkspaceThatTher
 
 // A GPU with a seventh of the tensor cores' rate, as one for inference has.
 TEST_F(EmulatedLibraryTuning, RatesOfAProbeDecideTheEstimatesAlone) {
-  const GemmDescriptor unseen = product(264, 4096, 4096);
+  const GemmDescriptor unseen = product(512, 3072, 4096);
   const std::string own_choice = plan_of(unseen).config();
   std::ofstream(path_)
       << R"({"format": "hopper-gemm probe", "version": 1, "gpu": "NVIDIA H20", "sm_count": 132, "rates": )"
