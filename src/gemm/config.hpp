@@ -156,6 +156,13 @@ HG_HOST_DEVICE constexpr bool can_split_k(const KernelConfig& kernel) {
          (kernel.consumers == 1 || kernel.block_m * kernel.block_n <= 128 * 128);
 }
 
+/// Whether the alpha-only kernel of one tile N can store fp32 partials to the workspace. With more than 128 accumulators, a
+/// thread has no registers left for it.
+HG_HOST_DEVICE constexpr bool can_use_workspace(const KernelConfig& kernel) {
+  return kernel.schedule == Schedule::Cooperative && kernel.narrow_n == 0 &&
+         kernel.block_m * kernel.block_n <= kernel.consumers * 128 * 128;
+}
+
 /// Rows and columns of an epilogue subtile of a kernel for small M: what a warp sends, adds up and stores at a time.
 inline constexpr int kSmallMSubtile = 16;
 

@@ -13,7 +13,7 @@ std::string name_of(const GemmConfig& config) {
   if (kernel.swap_ab) name += "_t";
   name += "_s" + std::to_string(kernel.stages);
   if (cluster_size(kernel) > 1) name += "_c" + extents(kernel.cluster_m, kernel.cluster_n);
-  if (config.split_k > 1) name += "_k" + std::to_string(config.split_k);
+  if (config.split_k > 1 || config.workspace_split_k > 1) name += "_k" + std::to_string(config.split_k);
   if (config.workspace_split_k > 1) name += "x" + std::to_string(config.workspace_split_k);
   return name;
 }

@@ -156,19 +156,27 @@ TEST_F(EmulatedLibraryTuning, IsNotUsedIfItsConfigurationNeedsAWorkspaceThatTher
 
 // A GPU with a seventh of the tensor cores' rate, as one for inference has.
 TEST_F(EmulatedLibraryTuning, RatesOfAProbeDecideTheEstimatesAlone) {
-  const GemmDescriptor unseen = product(512, 3072, 4096);
-  const std::string own_choice = plan_of(unseen).config();
+  std::vector<GemmDescriptor> shapes;
+  for (const int n : {1152, 2304, 3072, 4352}) {
+    for (const int k : {1024, 4096}) shapes.push_back(product(512, n, k));
+  }
+  std::vector<std::string> own_choices;
+  for (const GemmDescriptor& shape : shapes) own_choices.push_back(plan_of(shape).config());
   std::ofstream(path_)
       << R"({"format": "hopper-gemm probe", "version": 1, "gpu": "NVIDIA H20", "sm_count": 132, "rates": )"
       << R"({"memory_peak_bytes_per_us": 4.9e6, "l2_bytes_per_us": 1.1e7, "sm_flops_per_us": 1e6, )"
       << R"("sm_clock_mhz": 1980}})";
   ASSERT_TRUE(load_probe_file(path_).ok());
-  const GemmPlan plan = plan_of(unseen);
-  EXPECT_NE(plan.config(), own_choice);
-  EXPECT_THAT(plan.explain(),
-              AllOf(HasSubstr("\nestimated to be the fastest, by the rates of the probe file '" +
-                              path_.string() + "'; estimates:\n"),
-                    HasSubstr("limited by the tensor cores")));
+  std::vector<std::string> choices;
+  for (const GemmDescriptor& shape : shapes) {
+    const GemmPlan plan = plan_of(shape);
+    choices.push_back(plan.config());
+    EXPECT_THAT(plan.explain(),
+                AllOf(HasSubstr("\nestimated to be the fastest, by the rates of the probe file '" +
+                                path_.string() + "'; estimates:\n"),
+                      HasSubstr("limited by the tensor cores")));
+  }
+  EXPECT_NE(choices, own_choices);
   // A table has this shape, but not the kernel for launches with C.
   EXPECT_THAT(
       plan_of(product(4096, 4096, 4096)).explain(),

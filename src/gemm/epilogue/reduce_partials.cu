@@ -13,20 +13,19 @@
 namespace hopper_gemm::library {
 namespace {
 
-// A warp's part of the product is small: 16x8, or 16x16 if the output is gated. There are then enough warps to hide the
-// latency of memory.
+// A warp's part of the product is small: 16x8, or 16x16 if the output is gated or large. There are then enough warps to hide
+// the latency of memory.
 constexpr int kWarps = 4;
 constexpr int kRows = 16;
 
 __device__ __forceinline__ int least(int x, int y) { return x < y ? x : y; }
 
-/// Adds a lane's elements of the partials to `sums`, in the order of K. Eight partials are loaded at a time, because each
+/// Adds a lane's elements of the partials to `sums`, in the order of K. kTogether partials are loaded at a time, because each
 /// trip to L2 takes long (profiles/experiments.md, 49). No load has a condition, or ptxas would keep only four in flight:
 /// a load for an element outside of the matrix, or past the last partial, takes another element, which nobody uses.
-template <int kGroups>
+template <int kGroups, int kTogether>
 __device__ __forceinline__ void add_partials(float (&sums)[kGroups * 4], const Partials& partials,
                                              FragmentPosition position, GemmShape shape) {
-  constexpr int kTogether = 8;
   constexpr int kPairs = kGroups * 2;
   const float* sources[kPairs];
 #pragma unroll
@@ -80,30 +79,42 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
   const FragmentPosition position = position_of_lane({batch, row, column}, lane);
   const EpilogueInputs<kGroups> inputs = load_epilogue_inputs<kGroups>(epilogue, position, shape);
   float values[kColumns / 2] = {};
-  add_partials<kGroups>(values, partials, position, shape);
+  if (partials.count <= 2) {
+    add_partials<kGroups, 2>(values, partials, position, shape);
+  } else if (partials.count <= 4) {
+    add_partials<kGroups, 4>(values, partials, position, shape);
+  } else {
+    add_partials<kGroups, 8>(values, partials, position, shape);
+  }
   scale_and_add(values, epilogue, inputs);
   activate_and_store<kGroups>(values, epilogue, position, shape);
 }
 
-constexpr int kGatedGroups = 2;
+constexpr int kMostGroups = 2;
+
+/// A warp stores whole sectors of 32 bytes if it has 16 columns of a 16-bit output. That pays if there are warps enough.
+int groups_of(const GemmEpilogue& epilogue, GemmShape shape) {
+  constexpr std::int64_t kManyElems = 1 << 19;
+  return epilogue.is_gated || std::int64_t{shape.m} * shape.n >= kManyElems ? kMostGroups : 1;
+}
 
 }  // namespace
 
 Status load_reduce_partials() {
   HG_RETURN_IF_ERROR(load_kernel(reduce_partials_kernel<1>));
-  return load_kernel(reduce_partials_kernel<kGatedGroups>);
+  return load_kernel(reduce_partials_kernel<kMostGroups>);
 }
 
 Status launch_reduce_partials(const Partials& partials, const GemmEpilogue& epilogue, GemmShape shape,
                               int batch_count, bool programmatic_dependent_launch, cudaStream_t stream) {
-  const int groups = epilogue.is_gated ? kGatedGroups : 1;
+  const int groups = groups_of(epilogue, shape);
   const int pieces = ceil_div(shape.m, kRows) * ceil_div(shape.n, groups * 8) * batch_count;
   std::array<cudaLaunchAttribute, 1> attributes = {programmatic_dependent_launch_attribute()};
   cudaLaunchConfig_t config = launch_config(dim3(static_cast<unsigned>(ceil_div(pieces, kWarps))),
                                             kWarps * kWarpThreads, 0, attributes.data());
   config.numAttrs = programmatic_dependent_launch ? 1 : 0;
   config.stream = stream;
-  const auto kernel = epilogue.is_gated ? reduce_partials_kernel<kGatedGroups> : reduce_partials_kernel<1>;
+  const auto kernel = groups == 1 ? reduce_partials_kernel<1> : reduce_partials_kernel<kMostGroups>;
   HG_RETURN_IF_CUDA_ERROR(cudaLaunchKernelEx(&config, kernel, partials, epilogue, shape, batch_count,
                                              programmatic_dependent_launch));
   return {};

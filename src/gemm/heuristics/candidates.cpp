@@ -25,6 +25,8 @@ constexpr double kInputBytes = 2;
 constexpr std::array kWorkspaceSplits = {2, 3, 5, 7, 10, 15, 30};
 constexpr std::array kSplitsThroughWorkspace = {4, 8};
 constexpr int kMostCtasThroughWorkspace = 120;
+// The parts of K of CTAs that share loads, or that are alone.
+constexpr std::array kWorkspaceSplitsOfSharers = {2, 3, 4, 5, 6, 7, 8};
 static_assert(std::all_of(kWorkspaceSplits.begin(), kWorkspaceSplits.end(), [](int clusters) {
   constexpr std::int64_t kMostBlocks = ((std::int64_t{1} << 31) - 257 + kBlockK - 1) / kBlockK;
   return ceil_div(kMostBlocks, std::int64_t{clusters}) * clusters * kBlockK <=
@@ -52,6 +54,11 @@ bool has_whole_chunks(const KernelArgs& args) {
   return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
 }
 
+bool takes_layouts(const KernelConfig& kernel, const KernelArgs& args) {
+  return (args.a.major == OperandMajor::K || takes_mn_major_a(kernel.majors)) &&
+         (args.b.major == OperandMajor::K || takes_mn_major_b(kernel.majors));
+}
+
 /// EpilogueParams::d_tma_columns of an output that TMA can address.
 int tma_columns(const KernelArgs& args) {
   return has_whole_chunks(args) ? std::numeric_limits<int>::max() : args.shape.n;
@@ -67,6 +74,12 @@ void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   }
 }
 
+/// Whether clusters of that shape take parts of K that go through the workspace. More parts than for larger clusters fit
+/// the GPU well.
+bool takes_parts_of_k(const KernelConfig& kernel) {
+  return can_use_workspace(kernel) && cluster_size(kernel) <= 2;
+}
+
 /// Appends each kernel with each cluster that shares loads, and with each split-K within a cluster and through the
 /// workspace.
 template <typename Kernels>
@@ -76,10 +89,15 @@ void append_cooperative_configs(const Kernels& kernels, std::vector<GemmConfig>*
       KernelConfig in_cluster = kernel;
       in_cluster.cluster_m = cluster.m;
       in_cluster.cluster_n = cluster.n;
-      if (fault_of(in_cluster) == nullptr) append_configs(std::array{in_cluster}, configs);
+      if (fault_of(in_cluster) != nullptr) continue;
+      append_configs(std::array{in_cluster}, configs);
+      if (!takes_parts_of_k(in_cluster)) continue;
+      for (const int parts : kWorkspaceSplitsOfSharers) {
+        configs->push_back({.kernel = in_cluster, .workspace_split_k = parts});
+      }
     }
-    // Only the general epilogue stores the fp32 partials of the workspace.
-    if (!can_split_k(kernel) || kernel.epilogues == Epilogues::AlphaOnly) continue;
+    // Kernels with swap-AB share K by themselves. To let their clusters do so, too, would make the list long.
+    if (!can_split_k(kernel) || !can_use_workspace(kernel) || kernel.swap_ab) continue;
     for (const int split : kSplitsThroughWorkspace) {
       for (const int clusters : kWorkspaceSplits) {
         if (split * clusters > kMostCtasThroughWorkspace) continue;
@@ -194,6 +212,10 @@ bool can_add_c(const KernelConfig& kernel, const Problem& problem) {
   return problem.args.epilogue.output_type != DataType::Float32 && is_tma_c(problem);
 }
 
+bool can_add_c(const GemmConfig& config, const Problem& problem) {
+  return config.workspace_split_k > 1 || can_add_c(config.kernel, problem);
+}
+
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
   const GemmEpilogue& epilogue = problem.args.epilogue;
   // The cooperative kernel of one tile N rounds to either 16-bit type, others only to the inputs' type.
@@ -208,8 +230,7 @@ bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem) {
 bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   const KernelArgs& args = problem.args;
   if (args.epilogue.beta != 0 && !can_add_c(kernel, problem)) return false;
-  if (!takes_mn_major_a(kernel.majors) && args.a.major != OperandMajor::K) return false;
-  if (!takes_mn_major_b(kernel.majors) && args.b.major != OperandMajor::K) return false;
+  if (!takes_layouts(kernel, args)) return false;
   // Kernels count columns in 32 bits, also those of a tile that extends past D's edge.
   const auto has_room = [&](int columns) {
     return args.shape.n <= std::numeric_limits<int>::max() - columns;
@@ -232,6 +253,11 @@ bool can_compute(const KernelConfig& kernel, const Problem& problem) {
   if (rows > std::numeric_limits<int>::max() / kernel.block_m) return false;
   if (kernel.epilogues == Epilogues::AlphaOnly) return needs_alpha_only(kernel, problem);
   return kernel.epilogues == Epilogues::All || !args.epilogue.has_aux;
+}
+
+bool can_compute(const GemmConfig& config, const Problem& problem) {
+  return config.workspace_split_k > 1 ? takes_layouts(config.kernel, problem.args)
+                                      : can_compute(config.kernel, problem);
 }
 
 namespace {

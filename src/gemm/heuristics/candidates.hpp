@@ -41,12 +41,16 @@ int aux_tma_columns(const Problem& problem);
 
 /// Whether the kernel can add beta · C. A kernel with a mixed tile N needs a C of 16-bit elements that TMA can load.
 bool can_add_c(const KernelConfig& kernel, const Problem& problem);
+/// The same for a configuration. The reduction of a split-K through the workspace has every epilogue.
+bool can_add_c(const GemmConfig& config, const Problem& problem);
 
 /// Whether EpilogueKind::AlphaOnly of the kernel is enough for the problem if beta is 0.
 bool needs_alpha_only(const KernelConfig& kernel, const Problem& problem);
 
 /// Whether the kernel can compute the problem. The problem has a C if its beta is not 0.
 bool can_compute(const KernelConfig& kernel, const Problem& problem);
+/// The same for a configuration, see can_add_c().
+bool can_compute(const GemmConfig& config, const Problem& problem);
 
 /// How many lines of an operand TMA brings to a stage of a CTA. Each of the sharers loads an equal part of them in one
 /// box.

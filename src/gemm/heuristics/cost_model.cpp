@@ -50,9 +50,11 @@ double slowness(const CostModel& model, const KernelConfig& kernel, Neighbours n
 }
 
 /// The share of the memory's peak that a kernel of one tile N gets.
-double memory_share(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
+double memory_share(const CostModel& model, const KernelArgs& args, const GemmConfig& config) {
+  // The CTAs that share K read as many pieces of each row at a time.
+  if (config.split_k * config.workspace_split_k > 1) return model.split_memory_share;
   // For single products with few stages it was not measured to be more.
-  const bool is_more = has_few_stages(kernel) && args.batch_count > 1;
+  const bool is_more = has_few_stages(config.kernel) && args.batch_count > 1;
   return is_more ? model.few_stages_memory_share : model.memory_share;
 }
 
@@ -131,10 +133,11 @@ Part block_time(const CostModel& model, const KernelArgs& args, const KernelConf
   const double products_us =
       flops / model.sm_flops_per_us * slowness(model, kernel, neighbours) + bytes * model.byte_us;
   // If an SM has room for two CTAs, some SMs run two, even while others run none.
+  const double ctas_of_sm = is_small_m && shares_an_sm(kernel) ? 2 : 1;
   const double sm_bytes_per_us =
-      is_small_m ? model.small_m_sm_bytes_per_us / (shares_an_sm(kernel) ? 2 : 1) : model.sm_bytes_per_us;
+      (is_small_m ? model.small_m_sm_bytes_per_us : model.sm_bytes_per_us) / ctas_of_sm;
   const double requests_us =
-      (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) / model.sm_lines_per_us;
+      (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) * ctas_of_sm / model.sm_lines_per_us;
   const double l2_bytes = l2_bytes_of(model, kernel, rows_a, rows_b, wave, neighbours);
   return longest({{products_us, Limit::TensorCores},
                   {bytes / sm_bytes_per_us, Limit::SmBytes},
@@ -287,16 +290,16 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const Part block = by_gpc ? block_time(model, args, kernel, flops, rows_a, rows_b, plain, Neighbours::InGpc)
                             : block_anywhere;
   const double elems = rows * columns;
-  // The kernel for small M was not measured.
-  const double epilogue_us =
-      kernel.schedule == Schedule::SmallM ? 0 : lone_epilogue_us(model, args, kernel.consumers);
+  // The kernel for small M was not measured. The reduction has the epilogue of partials in the workspace.
+  const bool has_epilogue = kernel.schedule != Schedule::SmallM && config.workspace_split_k == 1;
+  const double epilogue_us = has_epilogue ? lone_epilogue_us(model, args, kernel.consumers) : 0;
   const double store_us = elems / config.split_k * (1 / model.store_elems_per_us + epilogue_us);
   // The CTAs also exchange the sums of columns that D does not have.
   const double exchange_us = reduce_us(model, args, config, rows * kernel.block_n);
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
   // The least time in which memory delivers the operands and takes D.
-  const double memory_us = bytes_of(args) / model.memory_peak / memory_share(model, args, kernel);
+  const double memory_us = bytes_of(args) / model.memory_peak / memory_share(model, args, config);
   // The last wave's tiles have the memory to themselves.
   const auto wave_us = [&](std::int64_t of_wave) {
     return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
@@ -436,8 +439,7 @@ Estimate estimate(const KernelArgs& args, const GemmConfig& config, const Active
 
 std::optional<Estimate> estimate_if_possible(const Problem& problem, const GemmConfig& config,
                                              const ActiveClusters& active_clusters, const CostModel& model) {
-  if (!can_compute(config.kernel, problem) || !suits(problem, config) || active_clusters(config) == 0)
-    return {};
+  if (!can_compute(config, problem) || !suits(problem, config) || active_clusters(config) == 0) return {};
   return estimate(problem.args, config, active_clusters, model);
 }
 
@@ -466,6 +468,8 @@ CostModel cost_model_of(const Device& device, const ProbedRates* rates, const Co
        {&model.cooperative_exposed, &model.mixed_n_exposed, &model.pingpong_exposed}) {
     for (double* const time : {&exposed->any, &exposed->fp32, &exposed->sigmoid, &exposed->c}) *time /= clock;
   }
+  // Stores of a short K fill memory's queues: pingpong wrote 58 % of the peak on both cards.
+  model.pingpong_store_elems_per_us *= device.memory_bytes_per_us / kH100MemoryBytesPerUs;
   model.sm_flops_per_us *= rates != nullptr ? rates->sm_flops_per_us / kSmFlopsPerUs : clock;
   if (rates != nullptr) model.l2_bytes_per_us *= rates->l2_bytes_per_us / kL2BytesPerUs;
   return model;

@@ -67,9 +67,11 @@ constexpr Coefficient kCoefficients[] = {
     {"l2_sharers_pairs_by_gpc", &CostModel::l2_sharers_pairs_by_gpc},
     {"l2_sharers_ctas_by_gpc", &CostModel::l2_sharers_ctas_by_gpc},
     {"memory_share", &CostModel::memory_share},
+    {"split_memory_share", &CostModel::split_memory_share},
     {"store_elems_per_us", &CostModel::store_elems_per_us},
     {"mixed_n_exposed_store", &CostModel::mixed_n_exposed_store},
     {"pingpong_exposed_store", &CostModel::pingpong_exposed_store},
+    {"pingpong_store_elems_per_us", &CostModel::pingpong_store_elems_per_us},
     {"reduce_us", &CostModel::reduce_us},
     {"mn_major_peer_us", &CostModel::mn_major_peer_us},
     {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
@@ -208,7 +210,7 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         const OperandMajor a_major =
             names_a && fields[layout_a] == "col" ? OperandMajor::MN : OperandMajor::K;
         const OperandMajor b_major = fields[layout_b] == "row" ? OperandMajor::MN : OperandMajor::K;
-        if (!can_compute(found->second.kernel, problem_of(shape, a_major, b_major))) continue;
+        if (!can_compute(found->second, problem_of(shape, a_major, b_major))) continue;
         runs[{fields[gpu], shape.m, shape.n, shape.k, a_major, b_major}][fields[date]].push_back(
             {found->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {

@@ -88,11 +88,9 @@ class Launcher final : public KernelLauncher {
     params_.a_is_batched = args.a.batch_stride != 0;
     params_.b_is_batched = args.b.batch_stride != 0;
     params_.is_fp16 = args.input_type == DataType::Float16;
-    // TMA stores whole chunks of 16 bytes. The partials' rows in the workspace are padded to them.
     params_.epilogue = {.operations = {},
                         .shape = shape,
-                        .d_tma_columns = config.workspace_split_k == 1 ? d_tma_columns(problem)
-                                                                       : std::numeric_limits<int>::max()};
+                        .d_tma_columns = config.workspace_split_k == 1 ? d_tma_columns(problem) : 0};
     matrices_.c_is_batched = args.epilogue.c_batch_stride != 0;
     matrices_.loads_c_by_tma = is_tma_c(problem);
     matrices_.aux_tma_columns = aux_tma_columns(problem);
@@ -147,14 +145,8 @@ class Launcher final : public KernelLauncher {
     HG_RETURN_IF_ERROR(
         encode_input("B", args.b, args, args.shape.n, params_.b_lines, kernel_.cluster_m, &map_b_));
     constexpr int kBoxRows = 16;  // of a warp
-    if (params_.workspace_split_k > 1) {
-      // The reduction kernel handles C and aux.
-      KernelArgs partials = args;
-      partials.epilogue = partials_epilogue(args.shape);
-      partials.shape.n = static_cast<int>(partials.epilogue.ldd);
-      partials.batch_count = params_.batch_count;
-      return encode_output(partials, kBoxRows, &map_d_);
-    }
+    // The reduction kernel handles D, C and aux.
+    if (params_.workspace_split_k > 1) return {};
     if (loads_c_by_tma()) HG_RETURN_IF_ERROR(encode_c(args, kBoxRows, &matrices_.tensor_map_c));
     if (stores_aux_by_tma(args.epilogue)) {
       HG_RETURN_IF_ERROR(encode_aux(args, kBoxRows, &matrices_.tensor_map_aux));

@@ -199,7 +199,7 @@ class PreparedWgmma final : public PreparedGemm {
         workspace_bytes_(library::workspace_bytes(problem.args, config)),
         workspace_split_k_(config.workspace_split_k),
         triggers_dependents_(problem.programmatic_dependent_launch),
-        needs_alpha_only_(workspace_split_k_ == 1 && needs_alpha_only(config.kernel, problem)) {}
+        needs_alpha_only_(needs_alpha_only(config.kernel, problem)) {}
 
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
     const GemmEpilogue& epilogue = args.epilogue;
@@ -210,7 +210,7 @@ class PreparedWgmma final : public PreparedGemm {
     const GemmShape shape = args.shape;
     GemmEpilogue partials = partials_epilogue(shape);
     partials.d = workspace;
-    HG_RETURN_IF_ERROR(launcher_->launch(args, partials, kind, stream));
+    HG_RETURN_IF_ERROR(launcher_->launch(args, partials, EpilogueKind::AlphaOnly, stream));
     return launch_reduce_partials({.data = static_cast<const float*>(workspace),
                                    .leading_dimension = partials.ldd,
                                    .stride = partials.d_batch_stride,
@@ -325,7 +325,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   } else if (!requested.empty()) {
     GemmConfig asked{};
     HG_RETURN_IF_ERROR(find_suitable(requested, problem, device, &asked));
-    const bool serves = can_compute(asked.kernel, problem);
+    const bool serves = can_compute(asked, problem);
     if (serves) chosen = estimator.estimate(problem, asked).value_or(chosen);
     reason = serves
                  ? "asked for"
@@ -361,7 +361,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
   auto general = estimates_with_c.cend();
   const auto prepare_with_rest = [&](const Estimate& estimate) -> Status {
     const std::string name = has_name ? requested : name_of(estimate.config);
-    if (problem.args.epilogue.is_gated || can_add_c(estimate.config.kernel, problem)) {
+    if (problem.args.epilogue.is_gated || can_add_c(estimate.config, problem)) {
       return prepare_by(estimate, name, nullptr, nullptr, prepared);
     }
     if (estimates_with_c.empty()) {

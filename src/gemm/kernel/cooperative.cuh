@@ -12,8 +12,8 @@
 //
 // If D has too few tiles for the GPU, the CTAs of a cluster share a tile's K and send each other their partials
 // (split_k_exchange.cuh). This needs no workspace and no second kernel, and the order of the sums is fixed. If one
-// cluster is not enough either, several clusters share K. They store their partials to the workspace, and
-// reduce_partials.cu adds them up.
+// cluster is not enough either, several clusters share K. The alpha-only kernel then stores fp32 partials to the workspace
+// instead of D, and reduce_partials.cu adds them up and finishes D with any epilogue.
 
 #pragma once
 
@@ -126,6 +126,7 @@ struct Config {
   static constexpr int BLOCK_N = kKernel.block_n;
   static constexpr int kNumStages = kKernel.stages;
   static constexpr bool kCanSplit = can_split_k(kKernel);
+  static constexpr bool kCanUseWorkspace = kIsAlphaOnly && can_use_workspace(kKernel);
   static constexpr int kNumConsumers = kKernel.consumers;
   static constexpr int kNumConsumerThreads = kNumConsumers * kWarpgroupThreads;
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
@@ -544,6 +545,39 @@ __device__ __forceinline__ void store_plain(const Accumulators<Config>& accum,
   }
 }
 
+/// Stores kColumns columns of a warp's 16 rows of wgmma's D to its partial matrix in the workspace. Elements outside of the
+/// matrix are left out. The lanes store from their registers, 32 bytes of a row together: the staging buffers have no room
+/// for fp32. corner: where the fragment begins, of a warp or with swap-AB of a consumer; thread: number in the warpgroup.
+template <bool kSwapsAB, int kColumns>
+__device__ __forceinline__ void store_partials(const float* fragment, const EpilogueParams& params,
+                                               FragmentCorner corner, int thread) {
+  const GemmEpilogue& partials = params.operations;
+  const int lane = thread % kWarpThreads;
+  const int along = lane % 4 * 2;
+  const int across = lane / 4;
+  const int row = corner.row + (kSwapsAB ? along : across);
+  const int column = corner.column + (kSwapsAB ? thread / kWarpThreads * 16 + across : along);
+  float* const first =
+      static_cast<float*>(partials.d) + corner.batch * partials.d_batch_stride + row * partials.ldd + column;
+  const int rows = params.shape.m - row;
+  const int columns = params.shape.n - column;
+#pragma unroll
+  for (int e = 0; e < kColumns / 2; e += 2) {
+    const int of_8_columns = e / 4 * 8;
+    const int of_8_rows = e / 2 % 2 * 8;
+    if constexpr (kSwapsAB) {
+      float* const element = first + of_8_columns * partials.ldd + of_8_rows;
+      if (of_8_rows >= columns) continue;
+      if (of_8_columns < rows) *element = fragment[e];
+      if (of_8_columns + 1 < rows) element[partials.ldd] = fragment[e + 1];
+    } else if (of_8_rows < rows && of_8_columns < columns) {
+      // The second element may be in the padding of the row.
+      *reinterpret_cast<float2*>(first + of_8_rows * partials.ldd + of_8_columns) = {fragment[e],
+                                                                                     fragment[e + 1]};
+    }
+  }
+}
+
 /// Where a consumer warp's subtile begins, or a consumer's with swap-AB. corner: of its part of a tile.
 template <typename Config>
 __device__ __forceinline__ FragmentCorner corner_of_subtile(FragmentCorner corner, int subtile) {
@@ -738,8 +772,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
   const int split = Config::kCanSplit ? params.split : 1;
-  // Partials in the workspace are fp32, which the alpha-only kernel cannot store.
-  constexpr bool kCanUseWorkspace = Config::kCanSplit && !Config::kIsAlphaOnly;
 
   const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
   const SharedLoads& shared_loads = params.shared_loads;
@@ -839,7 +871,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
         const CtaTile<Config> tile = next_tile(producers_only_tile, lane);
         int batch = tile.batch;
         int first_of_cluster = 0;
-        if constexpr (kCanUseWorkspace) {
+        if constexpr (Config::kCanUseWorkspace) {
           if (params.workspace_split_k > 1) {
             batch = tile.batch / params.workspace_split_k;
             first_of_cluster = tile.batch % params.workspace_split_k * params.cluster_k_blocks;
@@ -923,6 +955,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
           .buffers = smem.d[warp / 4 * 4][0],
           .bar = kSetUpBarrier + 1 + static_cast<cuda::std::uint32_t>(consumer),
           .thread = thread % kWarpgroupThreads};
+      const bool uses_workspace = Config::kCanUseWorkspace && params.workspace_split_k > 1;
       for (cuda::std::uint32_t index = first_index; index < params.num_tiles; index += num_clusters) {
         const CtaTile<Config> tile = next_tile(only_tile, lane);
         const FragmentCorner corner = {tile.batch, tile.m0 + first_row, tile.n0 + first_n};
@@ -937,7 +970,12 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
               if (!partials.owns(subtile)) continue;
               float sums[Config::kPieceN / 2] = {};
               partials.add(sums, accum, subtile);
-              if constexpr (Config::kSwapsAB) {
+              if (uses_workspace) {
+                store_partials<Config::kSwapsAB, Config::kPieceN>(
+                    sums, params.epilogue,
+                    corner_of_subtile<Config>(Config::kSwapsAB ? swapped_corner : corner, subtile),
+                    thread % kWarpgroupThreads);
+              } else if constexpr (Config::kSwapsAB) {
                 store_swapped_piece(sums, swapped_staging, &tensor_map_d, operations,
                                     corner_of_subtile<Config>(swapped_corner, subtile));
               } else {
@@ -950,7 +988,15 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
             break;
           }
         }
-        if constexpr (Config::kSwapsAB) {
+        if (uses_workspace) {
+#pragma unroll
+          for (int block = 0; block < Config::kConsumerBlocks; ++block) {
+            FragmentCorner from = Config::kSwapsAB ? swapped_corner : corner;
+            (Config::kSwapsAB ? from.column : from.row) += block * kWgmmaM;
+            store_partials<Config::kSwapsAB, Config::kWgmmaN>(accum[block], params.epilogue, from,
+                                                              thread % kWarpgroupThreads);
+          }
+        } else if constexpr (Config::kSwapsAB) {
           store_plain_swapped<Config>(accum, swapped_staging, &tensor_map_d, operations, swapped_corner);
         } else {
           store_plain<Config>(accum, queue, &tensor_map_d, operations, corner, lane);
