@@ -592,7 +592,8 @@ class FiguresTest(unittest.TestCase):
 
     def test_table_of_split_k(self):
         times = {"128x7168x16384": self.times_of(RECORDS / "library_tuning_again.csv"),
-                 "64x256x65536": self.times_of(RECORDS / "library_tuning.csv")}
+                 "64x256x65536": {**self.times_of(RECORDS / "library_tuning.csv"),
+                                  **self.times_of(RECORDS / "long_k_tuning.csv")}}
         rows = self.library_rows("Split-K\n")
         self.assertEqual(len(rows), 8)
         shape = ""

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kWarps* kWarpThreads)
 
 constexpr int kMostGroups = 2;
 
-/// A warp stores whole sectors of 32 bytes if it has 16 columns of a 16-bit output. That pays if there are warps enough.
+/// A warp with 16 columns stores whole sectors of 32 bytes of a 16-bit output. If D is large, there are warps enough for that.
 int groups_of(const GemmEpilogue& epilogue, GemmShape shape) {
   constexpr std::int64_t kManyElems = 1 << 19;
   return epilogue.is_gated || std::int64_t{shape.m} * shape.n >= kManyElems ? kMostGroups : 1;

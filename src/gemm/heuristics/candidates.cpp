@@ -26,7 +26,7 @@ constexpr std::array kWorkspaceSplits = {2, 3, 5, 7, 10, 15, 30};
 constexpr std::array kSplitsThroughWorkspace = {4, 8};
 constexpr int kMostCtasThroughWorkspace = 120;
 // The parts of K of CTAs that share loads, or that are alone.
-constexpr std::array kWorkspaceSplitsOfSharers = {2, 3, 4, 5, 6, 7, 8};
+constexpr std::array kWorkspaceSplitsOfSharers = {2, 3, 4, 5, 6, 8};
 static_assert(std::all_of(kWorkspaceSplits.begin(), kWorkspaceSplits.end(), [](int clusters) {
   constexpr std::int64_t kMostBlocks = ((std::int64_t{1} << 31) - 257 + kBlockK - 1) / kBlockK;
   return ceil_div(kMostBlocks, std::int64_t{clusters}) * clusters * kBlockK <=
@@ -74,10 +74,11 @@ void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   }
 }
 
-/// Whether clusters of that shape take parts of K that go through the workspace. More parts than for larger clusters fit
-/// the GPU well.
+/// Whether CTAs that are alone, or that share loads, take parts of K that go through the workspace. Pairs gain only with small
+/// tiles (profiles/experiments.md, 50).
 bool takes_parts_of_k(const KernelConfig& kernel) {
-  return can_use_workspace(kernel) && cluster_size(kernel) <= 2;
+  const bool is_small = kernel.block_m * kernel.block_n <= 64 * 128;
+  return can_use_workspace(kernel) && cluster_size(kernel) <= (is_small ? 2 : 1);
 }
 
 /// Appends each kernel with each cluster that shares loads, and with each split-K within a cluster and through the

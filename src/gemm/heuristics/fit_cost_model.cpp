@@ -76,6 +76,7 @@ constexpr Coefficient kCoefficients[] = {
     {"mn_major_peer_us", &CostModel::mn_major_peer_us},
     {"reduce_elems_per_us", &CostModel::reduce_elems_per_us},
     {"workspace_us", &CostModel::workspace_us},
+    {"workspace_cluster_us", &CostModel::workspace_cluster_us},
     {"workspace_bytes_per_us", &CostModel::workspace_bytes_per_us},
 };
 
