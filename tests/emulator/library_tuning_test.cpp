@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -156,11 +157,10 @@ TEST_F(EmulatedLibraryTuning, IsNotUsedIfItsConfigurationNeedsAWorkspaceThatTher
 
 // A GPU with a seventh of the tensor cores' rate, as one for inference has.
 TEST_F(EmulatedLibraryTuning, RatesOfAProbeDecideTheEstimatesAlone) {
-  std::vector<GemmDescriptor> shapes;
-  for (const int n : {1152, 2304, 3072, 4352}) {
-    for (const int k : {1024, 4096}) shapes.push_back(product(512, n, k));
-  }
+  const std::array shapes = {product(512, 1152, 1024), product(512, 1152, 4096), product(512, 2304, 1024),
+                             product(512, 2304, 4096), product(512, 3072, 4096), product(512, 4352, 4096)};
   std::vector<std::string> own_choices;
+  own_choices.reserve(shapes.size());
   for (const GemmDescriptor& shape : shapes) own_choices.push_back(plan_of(shape).config());
   std::ofstream(path_)
       << R"({"format": "hopper-gemm probe", "version": 1, "gpu": "NVIDIA H20", "sm_count": 132, "rates": )"
@@ -168,6 +168,7 @@ TEST_F(EmulatedLibraryTuning, RatesOfAProbeDecideTheEstimatesAlone) {
       << R"("sm_clock_mhz": 1980}})";
   ASSERT_TRUE(load_probe_file(path_).ok());
   std::vector<std::string> choices;
+  choices.reserve(shapes.size());
   for (const GemmDescriptor& shape : shapes) {
     const GemmPlan plan = plan_of(shape);
     choices.push_back(plan.config());
