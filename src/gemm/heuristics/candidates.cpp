@@ -74,8 +74,8 @@ void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
   }
 }
 
-/// Whether CTAs that are alone, or that share loads, take parts of K that go through the workspace. Pairs gain only with small
-/// tiles (profiles/experiments.md, 50).
+/// Whether CTAs that are alone, or that share loads, take parts of K that go through the workspace. Pairs gain much only with
+/// small tiles (profiles/experiments.md, 50).
 bool takes_parts_of_k(const KernelConfig& kernel) {
   const bool is_small = kernel.block_m * kernel.block_n <= 64 * 128;
   return can_use_workspace(kernel) && cluster_size(kernel) <= (is_small ? 2 : 1);

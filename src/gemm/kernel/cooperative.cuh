@@ -546,8 +546,8 @@ __device__ __forceinline__ void store_plain(const Accumulators<Config>& accum,
 }
 
 /// Stores kColumns columns of a warp's 16 rows of wgmma's D to its partial matrix in the workspace. Elements outside of the
-/// matrix are left out. The lanes store from their registers, 32 bytes of a row together: the staging buffers have no room
-/// for fp32. corner: where the fragment begins, of a warp or with swap-AB of a consumer; thread: number in the warpgroup.
+/// matrix are left out. The lanes store from their registers, 32 bytes of a row together, so that no staging buffer is in the
+/// way. corner: where the fragment begins, of a warp or with swap-AB of a consumer; thread: number in the warpgroup.
 template <bool kSwapsAB, int kColumns>
 __device__ __forceinline__ void store_partials(const float* fragment, const EpilogueParams& params,
                                                FragmentCorner corner, int thread) {
