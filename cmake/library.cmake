@@ -19,7 +19,7 @@ set(HG_PUBLIC_HEADERS
 # hg_add_library_host(target): makes an object library of everything between the public interface and the kernels.
 function(hg_add_library_host target)
   set(sources gemm.cpp gemm_c.cpp heuristics/json_file.cpp heuristics/probe_file.cpp host/backends.cpp
-              host/checked_gemm.cpp host/device.cpp host/footprint.cpp plan.cpp tuning_file.cpp)
+              host/checked_gemm.cpp host/device.cpp host/footprint.cpp host/workspace_pool.cpp plan.cpp tuning_file.cpp)
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/src/gemm/)
   add_library(${target} OBJECT ${sources})
   target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})

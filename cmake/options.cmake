@@ -37,21 +37,27 @@ foreach(language IN ITEMS C CXX CUDA)
 endforeach()
 
 # hg_compile_for(target architectures [older...]): compiles the target's CUDA code for the architectures. If there are
-# none, it compiles for sm_80 and newer GPUs and for each older architecture. sm_80, sm_90 and GPUs to come then share one
-# PTX, which saves a quarter of the compile time. Kernels that use nothing of Hopper are as fast from it as from PTX for
-# sm_90.
+# none, it compiles for sm_80 and newer GPUs and for each older architecture, or to machine code for HG_MACHINE_CODE
+# alone. sm_80, sm_90 and GPUs to come then share one PTX, which saves a quarter of the compile time. Kernels that use
+# nothing of Hopper are as fast from it as from PTX for sm_90.
 function(hg_compile_for target architectures)
   if(architectures)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
     return()
   endif()
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)
-  foreach(older IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE
-      "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_${older},code=sm_${older}>")
-  endforeach()
+  if(HG_MACHINE_CODE)
+    list(TRANSFORM HG_MACHINE_CODE PREPEND sm_ OUTPUT_VARIABLE machine_code)
+  else()
+    set(machine_code sm_80 sm_90)
+    foreach(older IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE
+        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_${older},code=sm_${older}>")
+    endforeach()
+  endif()
+  list(JOIN machine_code "," machine_code)
   target_compile_options(${target} PRIVATE
-    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_80,code=[sm_80,sm_90,compute_80]>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_80,code=[${machine_code},compute_80]>")
 endfunction()
 
 # hg_compile_together(target files): lets nvcc compile so many of the target's files at once, because parsing the CUDA

@@ -549,7 +549,8 @@ TEST_F(GemmPlanTest, RefusesOperandsByName) {
       {[](auto& operands) { operands.c = nullptr; }, "operands.c is null"},
       {[](auto& operands) { operands.d = nullptr; }, "operands.d is null"},
       {[](auto& operands) { operands.bias = nullptr; }, "operands.bias is null"},
-      {[](auto& operands) { operands.workspace = nullptr; }, "operands.workspace is null"},
+      {[](auto& operands) { operands.workspace = nullptr; },
+       "operands.workspace is null, but operands.workspace_bytes is 256"},
       {[](auto& operands) { operands.a = at(0x10008); },
        "operands.a is not 16-byte aligned, but the plan's descriptor promises that"},
       {[](auto& operands) { operands.c = at(0x40001); }, "operands.c is not 2-byte aligned"},
@@ -585,6 +586,19 @@ TEST_F(GemmPlanTest, RefusesOperandsByName) {
   operands.c = at(0x30002);
   EXPECT_TRUE(run(operands).ok()) << "C is not read";
   EXPECT_EQ(fake_wgmma.launched.back().epilogue.c, nullptr);
+}
+
+TEST_F(GemmPlanTest, TakesAWorkspaceOfItsOwnIfNoneIsGiven) {
+  fake_wgmma.workspace_bytes = 0x100;
+  ASSERT_TRUE(create(small_gemm()).ok());
+  GemmOperands operands = small_operands();
+  ASSERT_TRUE(run(operands).ok()) << run(operands).message();
+  EXPECT_NE(fake_wgmma.workspaces.back(), nullptr);
+  EXPECT_FALSE(emulator::free(fake_wgmma.workspaces.back())) << "run() has given it back";
+  operands.workspace = at(0x60000);
+  operands.workspace_bytes = 0x100;
+  ASSERT_TRUE(run(operands).ok());
+  EXPECT_EQ(fake_wgmma.workspaces.back(), operands.workspace);
 }
 
 TEST_F(GemmPlanTest, CIsDOnlyWithTheSameStrides) {

@@ -77,11 +77,7 @@ HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<Operands<__half, kMn, kMn>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
-HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<Operands<__half, kK, kMn>, EpilogueKind::General>);
-HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kMn, kK>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<Pingpong>,
                pingpong::gemm_kernel<Pingpong, Operands<__nv_bfloat16, kK, kK>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<Pingpong>,

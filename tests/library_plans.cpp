@@ -21,9 +21,11 @@ constexpr GemmShape kShapes[] = {{1, 1, 1}, {17, 40, 72}, {67, 70, 33}, {129, 72
 constexpr float kAlphas[] = {1, -2, 0};
 
 /// Runs the plan and waits; what is wrong with that, or nothing.
-std::string run(const GemmPlan& plan, GemmOperands operands, const PlanTarget& target) {
-  operands.workspace_bytes = plan.workspace_bytes();
-  if (operands.workspace_bytes != 0) operands.workspace = target.allocate(operands.workspace_bytes);
+std::string run(const GemmPlan& plan, GemmOperands operands, bool gives_workspace, const PlanTarget& target) {
+  if (gives_workspace && plan.workspace_bytes() != 0) {
+    operands.workspace_bytes = plan.workspace_bytes();
+    operands.workspace = target.allocate(operands.workspace_bytes);
+  }
   if (const Status run = plan.run(operands, target.stream); !run.ok()) return "run: " + run.message();
   const Status waited = target.wait();
   return waited.ok() ? "" : waited.message();
@@ -38,7 +40,8 @@ std::string test_name(const PlanCase& plan_case) {
   if (plan_case.description.b_transposed) name += "_bt";
   if (!plan_case.options.config.empty()) name += "_by_" + plan_case.options.config;
   if (!plan_case.options.programmatic_dependent_launch) name += "_serial";
-  if (plan_case.options.workspace_limit_bytes != 0) name += "_with_a_workspace";
+  if (plan_case.options.workspace_limit_bytes == 0) name += "_without_a_workspace";
+  if (plan_case.gives_workspace) name += "_with_its_own_workspace";
   return name;
 }
 
@@ -53,7 +56,7 @@ std::string fault_of(const PlanCase& plan_case, const PlanTarget& target) {
   const bool is_asked_for =
       config == "wgmma" ? !plan.config().starts_with("mma_sync_") : plan.config().starts_with(config);
   if (!is_empty && !is_asked_for) return "the plan is of " + plan.config();
-  std::string fault = run(plan, gemm.operands(plan_case.description), target);
+  std::string fault = run(plan, gemm.operands(plan_case.description), plan_case.gives_workspace, target);
   if (fault.empty()) fault = gemm.fault();
   return fault.empty() ? "" : fault + "\n" + plan.explain();
 }
@@ -94,7 +97,7 @@ std::string fault_of_refusals(const PlanTarget& target) {
     if (gemm.bytes_of_outputs() != before) return fmt::format("{}, and D was written", mistake);
   }
   // The same operands without a mistake.
-  const std::string fault = run(plan, gemm.operands({}), target);
+  const std::string fault = run(plan, gemm.operands({}), false, target);
   return fault.empty() ? gemm.fault() : fault;
 }
 
@@ -109,7 +112,8 @@ std::string fault_of_relocation(const PlanTarget& target) {
     GemmPlan plan;
     if (const Status created = plan.create(first.descriptor({})); !created.ok()) return created.message();
     for (const LibraryGemm* gemm : {&second, &first}) {
-      if (const std::string fault = run(plan, gemm->operands({}), target); !fault.empty()) return fault;
+      if (const std::string fault = run(plan, gemm->operands({}), false, target); !fault.empty())
+        return fault;
     }
     for (const LibraryGemm* gemm : {&first, &second}) {
       if (const std::string fault = gemm->fault(); !fault.empty()) return plan.config() + ": " + fault;
@@ -268,8 +272,10 @@ class Draw {
     result.description = {.column_major_d = one_in(3), .a_transposed = one_in(2), .b_transposed = one_in(2)};
     result.options.programmatic_dependent_launch = one_in(3);
     if (one_in(3)) result.options.config = draw_config(&random_);
+    result.options.workspace_limit_bytes = 0;
     if (one_in(3)) {
       result.options.workspace_limit_bytes = kWorkspaceLimitBytes;
+      result.gives_workspace = one_in(2);
       constexpr int kSmallExtent = 80;
       if (one_in(2)) problem.shape = {below(kSmallExtent), below(kSmallExtent), 1000 + below(2000)};
     }

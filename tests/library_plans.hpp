@@ -21,6 +21,7 @@ struct PlanCase {
   LibraryProblem problem;
   Description description;
   GemmOptions options;
+  bool gives_workspace = false;  ///< or leaves it to the library
 };
 
 std::string test_name(const PlanCase& plan_case);

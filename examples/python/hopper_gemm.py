@@ -21,6 +21,7 @@ LAYOUTS = ("row_major", "column_major")
 BIASES = ("none", "per_row", "per_column")
 ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")
 STATUSES = ("ok", "invalid argument", "unsupported", "out of memory", "CUDA error", "internal error")
+DEFAULT_WORKSPACE_LIMIT_BYTES = 64 << 20
 
 
 class MatrixLayout(ctypes.Structure):
@@ -161,7 +162,7 @@ class Plan:
 
     def __init__(self, m, n, k, *, batch_count=1, input_type="bf16", output_type="bf16", a=None, b=None, c=None, d=None,
                  bias="none", bias_type="bf16", bias_batch_stride=0, activation="none", gated=False, aux=None, config="",
-                 programmatic_dependent_launch=True, workspace_limit_bytes=0):
+                 programmatic_dependent_launch=True, workspace_limit_bytes=DEFAULT_WORKSPACE_LIMIT_BYTES):
         descriptor = Descriptor(
             ctypes.sizeof(Descriptor), _integer("m", m), _integer("n", n), _integer("k", k), _integer("batch_count", batch_count),
             _index_of("input_type", input_type, DATA_TYPES), _index_of("output_type", output_type, DATA_TYPES),
@@ -180,14 +181,17 @@ class Plan:
 
     def run(self, a, b, d, *, c=None, bias=None, aux=None, alpha=1.0, beta=0.0, workspace=None, workspace_bytes=0,
             stream=0):
-        """Enqueues the GEMM and returns. Operands are addresses on the GPU. stream is the number of a cudaStream_t."""
+        """Enqueues the GEMM and returns. Operands are addresses on the GPU. stream is the number of a cudaStream_t.
+
+        Without a workspace the library takes one from a memory pool of its own.
+        """
         operands = Operands(ctypes.sizeof(Operands), a, b, d, c, bias, alpha, beta, workspace,
                             _size("workspace_bytes", workspace_bytes), aux)
         _check(library().hgemm_plan_run(self._plan, ctypes.byref(operands), stream))
 
     @property
     def workspace_bytes(self):
-        """The workspace in bytes that run() needs."""
+        """The bytes of a workspace that the caller gives run(), or that it takes by itself."""
         return library().hgemm_plan_workspace_bytes(self._plan)
 
     @property
@@ -338,7 +342,7 @@ def _plan(_device, arguments):
 
 
 def plan_of(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none", gated=False, aux=None, config="",
-            workspace_limit_bytes=0):
+            workspace_limit_bytes=DEFAULT_WORKSPACE_LIMIT_BYTES):
     """Returns the plan that gemm() runs for such arrays. It is made once and kept. The current device must be theirs."""
     _index_of("bias_kind", bias_kind, BIASES)
     arrays = {"a": as_array(a), "b": as_array(b), "d": as_array(d)}
@@ -409,18 +413,21 @@ def gemm(a, b, d, *, c=None, bias=None, bias_kind="per_column", activation="none
 
     gated: the columns of b alternate between 8 of the gate and 8 of up; interleave_gate_and_up() makes such a b. d is
     activation(gate) * up, and has half of b's columns. aux: an array with b's columns, which receives the input of the
-    activation. workspace: an array of any size, in any of the types, which helps if d is small and K is long.
-    plan_of(...).workspace_bytes says how much of it is used.
+    activation. workspace: an array of any size, in any of the types, whose memory is used where a small d and a long K
+    need some. Without it the library takes at most 64 MiB from a memory pool of its own. plan_of(...).workspace_bytes says
+    how much is used.
 
     All arrays must live until the GEMM has run. Raises ValueError or TypeError if the arrays do not fit each other, and
     GemmError if the library refuses them.
     """
     scratch = {}
+    limit = {}
     if workspace is not None:
         array = as_array(workspace)
         scratch = {"workspace": array.address, "workspace_bytes": array.size_bytes}
+        limit = {"workspace_limit_bytes": array.size_bytes}
     plan = plan_of(a, b, d, c=c, bias=bias, bias_kind=bias_kind, activation=activation, gated=gated, aux=aux, config=config,
-                   workspace_limit_bytes=scratch.get("workspace_bytes", 0))
+                   **limit)
     operands = {name: None if array is None else as_array(array).address
                 for name, array in (("a", a), ("b", b), ("d", d), ("c", c), ("bias", bias), ("aux", aux))}
     plan.run(**operands, **scratch, alpha=alpha, beta=beta, stream=stream)

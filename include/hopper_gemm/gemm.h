@@ -132,9 +132,10 @@ typedef struct hgemm_operands {
         HGEMM_BF16, 0, HGEMM_ACTIVATION_NONE, HGEMM_MATRIX_LAYOUT_INIT, 0, 0                           \
   }
 
-/// The library chooses the configuration. It uses programmatic dependent launch where that helps, and no workspace.
+/// The library chooses the configuration. It uses programmatic dependent launch where that helps, and at most 64 MiB of
+/// workspace.
 #define HGEMM_OPTIONS_INIT \
-  { sizeof(hgemm_options_t), NULL, 1, 0 }
+  { sizeof(hgemm_options_t), NULL, 1, (size_t)64 << 20 }
 
 /// Null pointers, with alpha 1 and beta 0.
 #define HGEMM_OPERANDS_INIT \
@@ -155,7 +156,7 @@ HG_API void hgemm_plan_destroy(hgemm_plan_t* plan);
 HG_API hgemm_status_t hgemm_plan_run(const hgemm_plan_t* plan, const hgemm_operands_t* operands,
                                      cudaStream_t stream);
 
-/// The workspace in bytes that the caller must give hgemm_plan_run(). 0 if the plan is null.
+/// The bytes of a workspace that the caller gives hgemm_plan_run(), or that it takes by itself. 0 if the plan is null.
 HG_API size_t hgemm_plan_workspace_bytes(const hgemm_plan_t* plan);
 
 /// Writes as much of the configuration's name as fits, with a NUL at the end, and returns the length of the whole name

@@ -109,8 +109,8 @@ struct GemmOptions {
   /// false turns both overlaps off, also in graphs.
   bool programmatic_dependent_launch = true;
   /// The most bytes that GemmPlan::workspace_bytes() may return. A workspace lets several clusters share K. That helps
-  /// if D is small and K is long: half a MiB lets all SMs of an H200 share a D of 64x64.
-  std::size_t workspace_limit_bytes = 0;
+  /// if D is small and K is long: half a MiB lets all SMs of an H200 share a D of 64x64. 0: the plan uses none.
+  std::size_t workspace_limit_bytes = std::size_t{64} << 20;
 };
 
 /// The operands of one run. All are device pointers. Matrices are aligned as the descriptor promises, the bias to its
@@ -132,6 +132,10 @@ struct GemmOperands {
   float alpha = 1;
   float beta = 0;
   /// At least GemmPlan::workspace_bytes() bytes, 16-byte aligned. No other run may use them at the same time.
+  ///
+  /// Null, with workspace_bytes 0: run() takes the memory from a pool of the library's and gives it back, both in the
+  /// order of the stream (cudaMallocFromPoolAsync). The pool keeps the memory for later runs in the same context. In a
+  /// graph, memory nodes do this, and CUDA allows those neither in child graphs nor in graphs that the device launches.
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
@@ -174,21 +178,23 @@ class HG_API GemmPlan {
   /// CudaError: the CUDA runtime refused a call.
   Status create(const GemmDescriptor& descriptor, const GemmOptions& options = {});
 
-  /// Enqueues the GEMM on `stream` and returns without waiting. It uses no other stream and allocates no GPU memory.
-  /// Equal operands give equal bits on every run of a configuration.
+  /// Enqueues the GEMM on `stream` and returns without waiting. It uses no other stream, and takes no GPU memory but for
+  /// a workspace that the caller does not give, see GemmOperands::workspace. Equal operands give equal bits on every run
+  /// of a configuration.
   ///
   /// If D has no elements it does nothing, whatever the operands.
   ///
   /// InvalidArgument: an operand is null, misaligned or too small, or overlaps another that it must not; the message
   /// names it. Or the plan is empty.
   /// Unsupported: the current device is not the plan's, or the current context has too few SMs for the plan's clusters.
-  /// OutOfMemory: the host has no memory left.
+  /// OutOfMemory: the host has no memory left, or the GPU none for the workspace.
   /// CudaError: CUDA refused the launch, as it refuses every launch after any kernel of the process has failed.
   ///
   /// If an address is outside the GPU's memory, the kernel fails. The next synchronisation of the stream reports that.
   Status run(const GemmOperands& operands, cudaStream_t stream) const;
 
-  /// The workspace in bytes that the caller must give run(): at most GemmOptions::workspace_limit_bytes.
+  /// The bytes of a workspace that the caller gives run(), or that run() takes by itself: at most
+  /// GemmOptions::workspace_limit_bytes.
   std::size_t workspace_bytes() const;
 
   /// The name of the chosen configuration, such as "cooperative_128x256_s4_c2x1". It is empty if the plan is empty or D

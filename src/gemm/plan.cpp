@@ -8,6 +8,7 @@
 #include "common/quoted_text.hpp"
 #include "gemm/heuristics/probe_file.hpp"
 #include "gemm/host/device.hpp"
+#include "gemm/host/workspace_pool.hpp"
 #include "gemm/tuning_file.hpp"
 
 namespace hopper_gemm::library {
@@ -183,10 +184,17 @@ Status Plan::run(const GemmOperands& operands, cudaStream_t stream) const {
   if (prepared_ == nullptr) return {};
   HG_RETURN_IF_ERROR(gemm_.check(operands, workspace_bytes_));
   KernelArgs args = gemm_.with_addresses(operands);
-  if (operands.alpha != 0 || without_product_ == nullptr)
-    return prepared_->launch(args, operands.workspace, stream);
-  args.shape.k = 0;
-  return without_product_->launch(args, operands.workspace, stream);
+  const PreparedGemm* prepared = prepared_.get();
+  if (operands.alpha == 0 && without_product_ != nullptr) {
+    prepared = without_product_.get();
+    args.shape.k = 0;
+  }
+  if (operands.workspace != nullptr || prepared->workspace_bytes() == 0)
+    return prepared->launch(args, operands.workspace, stream);
+  StreamWorkspace workspace(stream);
+  HG_RETURN_IF_ERROR(workspace.allocate(device_, prepared->workspace_bytes()));
+  HG_RETURN_IF_ERROR(prepared->launch(args, workspace.data(), stream));
+  return workspace.release();
 }
 
 Status promising_configs(const GemmDescriptor& descriptor, const GemmOptions& options, const Device& device,

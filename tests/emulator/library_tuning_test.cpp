@@ -28,8 +28,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr std::size_t kWorkspaceLimit = std::size_t{64} << 20;
-
 class EmulatedLibraryTuning : public testing::Test {
  protected:
   EmulatedLibraryTuning() {
@@ -135,20 +133,20 @@ TEST_F(EmulatedLibraryTuning, WithAMixedTileNHoldsOnlyForItsOwnEpilogue) {
 
 TEST_F(EmulatedLibraryTuning, IsNotUsedIfItsConfigurationNeedsAWorkspaceThatThereIsNot) {
   const GemmDescriptor gemm = product(64, 64, 65536);
-  GemmOptions with_workspace;
-  with_workspace.workspace_limit_bytes = kWorkspaceLimit;
-  const std::string own_choice = plan_of(gemm).config();
+  GemmOptions without_workspace;
+  without_workspace.workspace_limit_bytes = 0;
+  const std::string own_choice = plan_of(gemm, without_workspace).config();
   std::vector<std::string> configs;
   Device device{};
   ASSERT_TRUE(query_current_device(&device).ok());
-  ASSERT_TRUE(promising_configs(gemm, with_workspace, device, all_backends(), 24, &configs).ok());
+  ASSERT_TRUE(promising_configs(gemm, {}, device, all_backends(), 24, &configs).ok());
   const auto found = std::find_if(configs.begin(), configs.end(), [](const std::string& config) {
     return config.find('x', config.rfind('_')) != std::string::npos;
   });
   ASSERT_NE(found, configs.end());
   load(*found, R"("a": "row", "b": "col", "m": 64, "n": 64, "k": 65536)");
-  EXPECT_EQ(plan_of(gemm, with_workspace).config(), *found);
-  const GemmPlan plan = plan_of(gemm);
+  EXPECT_EQ(plan_of(gemm).config(), *found);
+  const GemmPlan plan = plan_of(gemm, without_workspace);
   EXPECT_EQ(plan.config(), own_choice);
   EXPECT_THAT(plan.explain(),
               AllOf(HasSubstr(name_of_file() + " asks for " + *found + ": "), HasSubstr("workspace"),

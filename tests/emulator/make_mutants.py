@@ -209,6 +209,17 @@ UNUSED = {
     SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
 
+# Of the library's cooperative kernels a mutant compiles that of one tile, which its name begins with. The runs of the last
+# three tiles have K-major operands alone.
+TILES = "return shares_loads || shares_k || stores_twice || swaps_ab;"
+ONLY_K_MAJOR = (COOPERATIVE, "} else if constexpr (!Config::kBIsKMajor) {", "} else if constexpr (false) {")
+ONLY_TILE = {
+    "library_64x64_": [(LIBRARY, TILES, "return shares_loads;")],
+    "library_128x128_": [(LIBRARY, TILES, "return shares_k;"), ONLY_K_MAJOR],
+    "library_64x96_": [(LIBRARY, TILES, "return stores_twice;"), ONLY_K_MAJOR],
+    "library_swapped_": [(LIBRARY, TILES, "return swaps_ab;"), ONLY_K_MAJOR],
+}
+
 # In a mutant of the general epilogue, no other kernel is compiled, and of two layouts at most.
 GENERAL = [
     (MIXED_N_LAUNCH, "return kernel_of_type<EpilogueKind::AlphaOnly>(args);",
@@ -555,55 +566,55 @@ MUTANTS = {
     "library_pace_control": (WIDE, [ALWAYS_PACE]),
 
     # Launches that overlap.
-    "library_no_wait_for_the_launch_ahead": (LIBRARY, [(COOPERATIVE, "  griddepcontrol_wait();\n", "")]),
+    "library_128x128_no_wait_for_the_launch_ahead": (LIBRARY, [(COOPERATIVE, "  griddepcontrol_wait();\n", "")]),
     "library_reduce_partials_without_its_wait": (REDUCE_PARTIALS, [
         (REDUCE_PARTIALS, "  ptx::griddepcontrol_wait();\n", "")]),
     "library_reduce_partials_waits_in_its_first_cta": (REDUCE_PARTIALS, [
         (REDUCE_PARTIALS, "  ptx::griddepcontrol_wait();\n", "  if (blockIdx.x == 0) ptx::griddepcontrol_wait();\n")]),
-    "library_no_mbarrier_init_fence": (LIBRARY, [(COOPERATIVE, INIT_FENCE, "")]),
-    "library_release_before_the_wait": (LIBRARY, [
+    "library_128x128_no_mbarrier_init_fence": (LIBRARY, [(COOPERATIVE, INIT_FENCE, "")]),
+    "library_64x64_release_before_the_wait": (LIBRARY, [
         (MAINLOOP, "    ptx::wgmma_wait_group<1>();\n" + LIBRARY_RELEASE,
          LIBRARY_RELEASE + "    ptx::wgmma_wait_group<1>();\n")]),
-    "library_slices_of_the_same_rows": (LIBRARY, [
+    "library_64x64_slices_of_the_same_rows": (LIBRARY, [
         (COOPERATIVE, "is_k_major ? k : k + first;", "k;")]),
-    "library_slices_to_the_same_place": (LIBRARY, [
+    "library_64x64_slices_to_the_same_place": (LIBRARY, [
         (COOPERATIVE, LIBRARY_SLICE, LIBRARY_SLICE.replace("first,", "is_k_major ? first : 0,"))]),
-    "library_multicast_to_another_row": (LIBRARY, [
+    "library_64x64_multicast_to_another_row": (LIBRARY, [
         (COOPERATIVE, "shared_loads.row << rank_m", "shared_loads.row << (rank_m ^ 1)")]),
-    "library_releases_its_own_stage_alone": (LIBRARY, [
+    "library_64x64_releases_its_own_stage_alone": (LIBRARY, [
         (MAINLOOP, "pipeline.consumer_release(state, thread, cluster_size);", "pipeline.consumer_release(state, thread, 1);")]),
-    "library_no_proxy_fence": (LIBRARY, [
+    "library_64x64_no_proxy_fence": (LIBRARY, [
         (COOPERATIVE, LIBRARY_FENCE, LIBRARY_FENCE.replace("  ptx::fence_proxy_async_shared_cta();\n", ""))]),
-    "library_staging_not_waited_for": (LIBRARY, [
+    "library_64x64_staging_not_waited_for": (LIBRARY, [
         (COOPERATIVE, LIBRARY_STAGING, LIBRARY_STAGING.replace("kStoreBuffers - 1", "kStoreBuffers"))]),
-    "library_exit_before_the_stores": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n  }\n}", "  }\n}")]),
-    "library_store_over_the_last_chunk": (LIBRARY, [
+    "library_64x64_exit_before_the_stores": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n  }\n}", "  }\n}")]),
+    "library_128x128_store_over_the_last_chunk": (LIBRARY, [
         (STORE, BY_ELEMENTS, "const bool by_elements = output.tma_columns == 0;")]),
-    "library_no_drain": (LIBRARY, [(COOPERATIVE, LIBRARY_DRAIN, "")]),
-    "library_drain_from_the_last_stage": (LIBRARY, [(PIPELINE, LIBRARY_DRAIN_FROM, "")]),
-    "library_producer_lanes_part": (LIBRARY, [
+    "library_64x64_no_drain": (LIBRARY, [(COOPERATIVE, LIBRARY_DRAIN, "")]),
+    "library_64x64_drain_from_the_last_stage": (LIBRARY, [(PIPELINE, LIBRARY_DRAIN_FROM, "")]),
+    "library_128x128_producer_lanes_part": (LIBRARY, [
         (PIPELINE, "    producer_wait(state);\n    __syncwarp();", "    producer_wait(state);")]),
-    "library_sums_read_before_they_are_there": (LIBRARY, [
+    "library_128x128_sums_read_before_they_are_there": (LIBRARY, [
         (COOPERATIVE, "    if (split_ > 1) smem_.exchange.await_sums();\n", "")]),
-    "library_sums_over_stages_in_use": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_WAIT_FOR_PEERS, "")]),
-    "library_sums_of_one_consumer_too_early": (LIBRARY, [
+    "library_128x128_sums_over_stages_in_use": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_WAIT_FOR_PEERS, "")]),
+    "library_128x128_sums_of_one_consumer_too_early": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "static_cast<cuda::std::uint32_t>((split - 1) * num_consumers)",
          "static_cast<cuda::std::uint32_t>(split - 1) + 0u * num_consumers")]),
-    "library_sums_without_the_cluster_barrier": (LIBRARY, [
+    "library_128x128_sums_without_the_cluster_barrier": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "    ptx::barrier_cluster_wait();\n", "")]),
-    "library_sums_of_the_others_alone": (LIBRARY, [(COOPERATIVE, "{ sums[e] += sum; }", "{ sums[e] += 0 * sum; }")]),
-    "library_sums_to_the_same_place": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_SLOT, "0 * source;")]),
-    "library_sums_tell_the_sender": (LIBRARY, [
+    "library_128x128_sums_of_the_others_alone": (LIBRARY, [(COOPERATIVE, "{ sums[e] += sum; }", "{ sums[e] += 0 * sum; }")]),
+    "library_128x128_sums_to_the_same_place": (LIBRARY, [(SPLIT_K_EXCHANGE, SUMS_SLOT, "0 * source;")]),
+    "library_128x128_sums_tell_the_sender": (LIBRARY, [
         (SPLIT_K_EXCHANGE, SUMS_BARRIER, SUMS_BARRIER.replace("rank)", "ptx::cluster_ctarank())"))]),
-    "library_expects_too_few_sums": (LIBRARY, [
+    "library_128x128_expects_too_few_sums": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * (split - 2) * piece_bytes")]),
-    "library_expects_too_many_sums": (LIBRARY, [
+    "library_128x128_expects_too_many_sums": (LIBRARY, [
         (SPLIT_K_EXCHANGE, "own_pieces * (split - 1) * piece_bytes", "own_pieces * split * piece_bytes")]),
-    "library_split_forgets_the_longer_parts": (LIBRARY, [
+    "library_128x128_split_forgets_the_longer_parts": (LIBRARY, [
         (COOPERATIVE, "(split_rank < longer_parts ? split_rank : longer_parts)",
          "0 * (split_rank < longer_parts ? split_rank : longer_parts)")]),
-    "library_last_tile_ends_early": (LIBRARY, [(COOPERATIVE, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
-    "library_last_piece_beyond_the_tile": (LIBRARY, [
+    "library_64x64_last_tile_ends_early": (LIBRARY, [(COOPERATIVE, "m0 = params.last_m0;", "m0 = params.last_m0 - 1;")]),
+    "library_64x96_last_piece_beyond_the_tile": (LIBRARY, [
         (COOPERATIVE, "corner.column + column}", "corner.column + piece * kStagingN}")]),
     "library_swapped_staging_not_waited_for": (LIBRARY, [(COOPERATIVE, "read<kBuffers - 1>();", "read<kBuffers>();")]),
     "library_swapped_staged_before_it_is_read": (LIBRARY, [
@@ -614,22 +625,22 @@ MUTANTS = {
         (COOPERATIVE, "    ptx::fence_proxy_async_shared_cta();\n    ptx::barrier_sync", "    ptx::barrier_sync")]),
     "library_swapped_last_piece_of_other_rows": (LIBRARY, [
         (COOPERATIVE, "accum[block] + row / 2", "accum[block] + (piece * kSwappedRows / 2) % (Config::BLOCK_M / 2)")]),
-    "library_last_piece_of_other_columns": (LIBRARY, [
+    "library_64x96_last_piece_of_other_columns": (LIBRARY, [
         (COOPERATIVE, "accum[block][column / 2 + e]",
          "accum[block][(piece * kStagingN / 2 + e) % (Config::BLOCK_N / 2)]")]),
-    "library_workspace_split_of_the_same_k": (LIBRARY, [
+    "library_128x128_workspace_split_of_the_same_k": (LIBRARY, [
         (COOPERATIVE, "first_of_cluster + first_k_block", "0 * first_of_cluster + first_k_block")]),
-    "library_workspace_split_of_other_batches": (LIBRARY, [
+    "library_128x128_workspace_split_of_other_batches": (LIBRARY, [
         (COOPERATIVE, "tile.batch / params.workspace_split_k;", "tile.batch;")]),
-    "library_expects_whole_boxes": (LIBRARY, [
+    "library_128x128_expects_whole_boxes": (LIBRARY, [
         (COOPERATIVE, "producer_announce(state, (params.a_lines + params.b_lines) * kLineBytes)",
          "producer_announce(state)")]),
-    "library_c_before_it_has_come": (LIBRARY, [(LOAD_C, '        watched_wait(bar(buffer), phases_ >> buffer & 1, "reader of C", buffer);\n', "")]),
-    "library_c_of_the_phase_before": (LIBRARY, [(LOAD_C, "        phases_ ^= 1U << buffer;\n", "")]),
-    "library_c_over_a_buffer_in_use": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n    c.begin", "    c.begin")]),
-    "library_c_to_the_buffer_of_this_subtile": (LIBRARY, [(COOPERATIVE, "begin_c(1, corner_of", "begin_c(0, corner_of")]),
-    "library_bias_before_it_has_come": (LIBRARY, [(BIAS_QUEUE, BIAS_HAS_COME, "")]),
-    "library_bias_of_the_tile_before": (LIBRARY, [
+    "library_128x128_c_before_it_has_come": (LIBRARY, [(LOAD_C, '        watched_wait(bar(buffer), phases_ >> buffer & 1, "reader of C", buffer);\n', "")]),
+    "library_128x128_c_of_the_phase_before": (LIBRARY, [(LOAD_C, "        phases_ ^= 1U << buffer;\n", "")]),
+    "library_128x128_c_over_a_buffer_in_use": (LIBRARY, [(COOPERATIVE, "    queue.await_all();\n    c.begin", "    c.begin")]),
+    "library_128x128_c_to_the_buffer_of_this_subtile": (LIBRARY, [(COOPERATIVE, "begin_c(1, corner_of", "begin_c(0, corner_of")]),
+    "library_128x128_bias_before_it_has_come": (LIBRARY, [(BIAS_QUEUE, BIAS_HAS_COME, "")]),
+    "library_128x128_bias_of_the_tile_before": (LIBRARY, [
         (COOPERATIVE, "lane);\n          bias_state.advance();\n        }\n      }\n    }\n    //",
          "lane);\n        }\n      }\n    }\n    //")]),
     "library_pingpong_out_of_turn": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_TURN, ""), (PINGPONG_GEMM, PINGPONG_HAND_ON, "")]),
@@ -733,15 +744,17 @@ def sources_of(kernel, replacements):
     return [kernel] + sorted({path for path, _, _ in replacements} - {kernel})
 
 
-def replacements_of(kernel, mistake):
-    """What is replaced in a mutant: the mistake, and what no mutant runs."""
-    return mistake + UNUSED.get(kernel, [])
+def replacements_of(name):
+    """What is replaced in a mutant: the mistake, and what it does not run."""
+    kernel, mistake = MUTANTS[name]
+    tile = next((tile for prefix, tile in ONLY_TILE.items() if name.startswith(prefix)), [])
+    return mistake + UNUSED.get(kernel, []) + tile
 
 
 def mutate(root, name):
     """The mutant's files: what each is made from, and its text."""
-    kernel, mistake = MUTANTS[name]
-    replacements = replacements_of(kernel, mistake)
+    kernel, _ = MUTANTS[name]
+    replacements = replacements_of(name)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in sources_of(kernel, replacements)}
     for path, old, new in replacements:
         count = texts[path].count(old)
@@ -768,8 +781,8 @@ def write(folder, texts):
 
 def main():
     if sys.argv[1:] == ["--list"]:
-        for name, (kernel, mistake) in MUTANTS.items():
-            print(name, namespace_of(kernel), *sources_of(kernel, replacements_of(kernel, mistake)))
+        for name, (kernel, _) in MUTANTS.items():
+            print(name, namespace_of(kernel), *sources_of(kernel, replacements_of(name)))
         return
     if len(sys.argv) != 3:
         sys.exit(__doc__)

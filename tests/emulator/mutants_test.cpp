@@ -298,49 +298,49 @@ constexpr char kSumsInEachOthersPlace[] =
     "thread has not waited for its mbarrier)";
 
 const Mutant kLibraryMutants[] = {
-    {"library_no_mbarrier_init_fence", {kInitNotFenced}},
-    {"library_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
-    {"library_slices_of_the_same_rows", {kWrongSum}},
-    {"library_slices_to_the_same_place", {kCopiesInOnePlace, kFilledTooEarly}},
-    {"library_multicast_to_another_row", {kWrongSum, kOtherValues}},
-    {"library_releases_its_own_stage_alone",
+    {"library_128x128_no_mbarrier_init_fence", {kInitNotFenced}},
+    {"library_64x64_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
+    {"library_64x64_slices_of_the_same_rows", {kWrongSum}},
+    {"library_64x64_slices_to_the_same_place", {kCopiesInOnePlace, kFilledTooEarly}},
+    {"library_64x64_multicast_to_another_row", {kWrongSum, kOtherValues}},
+    {"library_64x64_releases_its_own_stage_alone",
      {"deadlock.*producer.*waits for an mbarrier's phase", kFilledTooEarly, kReadTooEarly, kOvertaken}},
-    {"library_no_proxy_fence", {kWriteNotFenced}},
-    {"library_staging_not_waited_for", {kStoredTooEarly}},
-    {"library_exit_before_the_stores", {kEndsWhileStored}},
-    {"library_store_over_the_last_chunk", {"wrote outside of D"}},
-    {"library_no_drain", {kEndNotOrdered}},
-    {"library_drain_from_the_last_stage", {kInitNotOrdered}},
-    {"library_producer_lanes_part", {"deadlock"}},
-    {"library_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
-    {"library_sums_over_stages_in_use", {kSumsOverStages, kEndNotOrdered}},
-    {"library_sums_of_one_consumer_too_early", {kSumsOverStages, kTooManyArrivals}},
-    {"library_sums_without_the_cluster_barrier", {kInitNotOrdered}},
-    {"library_sums_of_the_others_alone", {kWrongSum}},
-    {"library_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
-    {"library_sums_tell_the_sender", {"an st.async to CTA [0-9]+ with an mbarrier of CTA"}},
-    {"library_expects_too_few_sums",
+    {"library_64x64_no_proxy_fence", {kWriteNotFenced}},
+    {"library_64x64_staging_not_waited_for", {kStoredTooEarly}},
+    {"library_64x64_exit_before_the_stores", {kEndsWhileStored}},
+    {"library_128x128_store_over_the_last_chunk", {"wrote outside of D"}},
+    {"library_64x64_no_drain", {kEndNotOrdered}},
+    {"library_64x64_drain_from_the_last_stage", {kInitNotOrdered}},
+    {"library_128x128_producer_lanes_part", {"deadlock"}},
+    {"library_128x128_sums_read_before_they_are_there", {kSumsReadTooEarly, kNeverWritten}},
+    {"library_128x128_sums_over_stages_in_use", {kSumsOverStages, kEndNotOrdered}},
+    {"library_128x128_sums_of_one_consumer_too_early", {kSumsOverStages, kTooManyArrivals}},
+    {"library_128x128_sums_without_the_cluster_barrier", {kInitNotOrdered}},
+    {"library_128x128_sums_of_the_others_alone", {kWrongSum}},
+    {"library_128x128_sums_to_the_same_place", {kSumsInEachOthersPlace, kWrongSum}},
+    {"library_128x128_sums_tell_the_sender", {"an st.async to CTA [0-9]+ with an mbarrier of CTA"}},
+    {"library_128x128_expects_too_few_sums",
      {kSumsReadTooEarly, "ends, and not as many bytes have come as were announced"}},
-    {"library_expects_too_many_sums", {"deadlock"}},
-    {"library_split_forgets_the_longer_parts", {kWrongSum}},
-    {"library_last_tile_ends_early", {kWrongSum}},
-    {"library_last_piece_beyond_the_tile", {kWrongSum, kOtherValues}},
-    {"library_last_piece_of_other_columns", {kWrongSum, kOtherValues}},
+    {"library_128x128_expects_too_many_sums", {"deadlock"}},
+    {"library_128x128_split_forgets_the_longer_parts", {kWrongSum}},
+    {"library_64x64_last_tile_ends_early", {kWrongSum}},
+    {"library_64x96_last_piece_beyond_the_tile", {kWrongSum, kOtherValues}},
+    {"library_64x96_last_piece_of_other_columns", {kWrongSum, kOtherValues}},
     {"library_swapped_staging_not_waited_for", {kStoredTooEarly}},
     {"library_swapped_staged_before_it_is_read", {kStoredTooEarly}},
     {"library_swapped_stored_before_it_is_staged",
      {kWriteNotFenced, "a TMA store reads shared memory .* has written, and no barrier orders the two"}},
     {"library_swapped_no_proxy_fence", {kWriteNotFenced}},
     {"library_swapped_last_piece_of_other_rows", {kWrongSum, kOtherValues}},
-    {"library_workspace_split_of_the_same_k", {kWrongSum}},
-    {"library_workspace_split_of_other_batches", {kWrongSum}},
-    {"library_expects_whole_boxes", {"deadlock"}},
-    {"library_c_before_it_has_come", {kCReadTooEarly}},
-    {"library_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
-    {"library_c_over_a_buffer_in_use", {kLoadedOverStore, kStoredTooEarly}},
-    {"library_c_to_the_buffer_of_this_subtile", {kWrittenOverCopy, kStoredTooEarly}},
-    {"library_bias_before_it_has_come", {kRace, kNeverWritten}},
-    {"library_bias_of_the_tile_before", {kRace, "deadlock"}},
+    {"library_128x128_workspace_split_of_the_same_k", {kWrongSum}},
+    {"library_128x128_workspace_split_of_other_batches", {kWrongSum}},
+    {"library_128x128_expects_whole_boxes", {"deadlock"}},
+    {"library_128x128_c_before_it_has_come", {kCReadTooEarly}},
+    {"library_128x128_c_of_the_phase_before", {kCReadTooEarly, "deadlock"}},
+    {"library_128x128_c_over_a_buffer_in_use", {kLoadedOverStore, kStoredTooEarly}},
+    {"library_128x128_c_to_the_buffer_of_this_subtile", {kWrittenOverCopy, kStoredTooEarly}},
+    {"library_128x128_bias_before_it_has_come", {kRace, kNeverWritten}},
+    {"library_128x128_bias_of_the_tile_before", {kRace, "deadlock"}},
     {"library_pingpong_out_of_turn", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_hands_on_too_early", {kFilledTooEarly, kReadTooEarly, "deadlock"}},
     {"library_pingpong_keeps_its_turn", {"deadlock"}},
@@ -376,7 +376,7 @@ const Mutant kLibraryMutants[] = {
     {"library_pingpong_skips_nothing", {"deadlock"}},
     {"library_reduce_partials_without_its_wait", {kOtherLaunch, kNoWaitForLaunch}},
     {"library_reduce_partials_waits_in_its_first_cta", {kOtherLaunch}},
-    {"library_no_wait_for_the_launch_ahead", {kOtherLaunch, kNoWaitForLaunch}},
+    {"library_128x128_no_wait_for_the_launch_ahead", {kOtherLaunch, kNoWaitForLaunch}},
     {"library_pingpong_skips_without_the_phase", {"deadlock", kReadTooEarly, kFilledTooEarly}},
     {"library_pingpong_release_before_the_wait", {kFilledTooEarly, kReadTooEarly, kOvertaken}},
     {"library_small_m_expects_whole_boxes", {"deadlock"}},
@@ -397,8 +397,8 @@ const Mutant kLibraryMutants[] = {
 // stages.
 constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 257, 264}, {520, 776, 328}};
 constexpr GemmShape kControlShape = {129, 257, 264};
-constexpr std::uint64_t kControlSeeds = 200;
-constexpr std::uint64_t kGeneralControlSeeds = 20;
+constexpr std::uint64_t kControlSeeds = 100;
+constexpr std::uint64_t kGeneralControlSeeds = 10;
 
 /// What kernels without a tensor map have more of to do wrong, with operands as `plain` has them: rows of any
 /// alignment, alpha and beta.
@@ -434,7 +434,7 @@ constexpr int kSms = 2;
 
 /// What a mutant of the library's is run on.
 struct LibraryRun {
-  std::string_view kernel;  ///< whose mutants
+  std::string_view kernel;  ///< or the tile of the cooperative kernel, whose mutants run it
   const char* config;
   LibraryProblem problem;
   int sms = 4;
@@ -461,7 +461,7 @@ std::vector<LibraryRun> library_runs() {
       .shape = {261, 264, 75}, .output_type = DataType::Float32, .bias = Bias::PerRow, .beta = -2};
   const LibraryProblem gated = with_outputs({.shape = {520, 640, 328}, .activation = Activation::Silu}, 2);
   // Each launch waits for the partials, or for the workspace, of the one ahead.
-  const LibraryRun overlapping{"cooperative",
+  const LibraryRun overlapping{"128x128",
                                "cooperative_128x128_s6_k8x2",
                                {.shape = {37, 45, 33 * 64}, .programmatic_dependent_launch = true},
                                16,
@@ -469,48 +469,47 @@ std::vector<LibraryRun> library_runs() {
   LibraryRun overlapping_reduction = overlapping;
   overlapping_reduction.kernel = "reduce_partials";
   const LibraryProblem general_ragged{.shape = {264, 643, 328}, .bias = Bias::PerRow};
-  return {{"cooperative", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
-          {"cooperative", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
-          {"cooperative", kSharesBoth, {.shape = {100, 72, 139}}},
-          {"cooperative", kSharesBoth, {.shape = {197, 136, 139}}},
-          {"cooperative", kSharesBoth, along_mn},
-          {"cooperative", kSharesBoth, long_k},
-          {"cooperative", "cooperative_128x128_s6_k2", {.shape = {149, 136, 5 * 64}}},
-          {"cooperative", "cooperative_128x128_s6_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
-          {"cooperative",
-           "cooperative_128x128_s6_k8x2",
-           {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow},
-           8},
-          {"cooperative",
-           "cooperative_128x128_s6",
-           {.shape = {261, 264, 75}, .bias = Bias::PerColumn, .beta = -2}},
-          {"cooperative", "cooperative_128x128_s6", cooperative_c},
-          {"cooperative", "cooperative_64x80_w1_s10_c2x1", {.shape = {149, 168, 139}}},
-          {"cooperative", "cooperative_48x64_w1_t_s12_c2x2", {.shape = {293, 136, 75}}},
-          {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {264, 776, 640}}, 2},
-          {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {520, 776, 328}}, 2},
-          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 384, 328}}, 2},
-          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 640, 320}}, 2},
-          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 640, 520}}, 2},
-          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", wide_along_mn, 2},
-          {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 328}}, 4},
-          {"pingpong", "pingpong_128x192+128_s5_c1x2", wide_along_mn, 2},
-          {"pingpong", "pingpong_128x176+128_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
-          {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_fp32, 2},
-          {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_ragged, 2},
-          {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", gated, 2},
-          {"general_pingpong", "pingpong_128x192+128_s5_c1x2", with_outputs(gated, kOutputs - 1), 2},
-          {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_fp32, 2},
-          {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_c, 2},
-          {"general_pingpong", "pingpong_128x176+128_s5_c1x2", general_ragged, 2},
-          {"small_m", "small_m_32x64x128_t_s4", {.shape = {7, 72, 200}}},
-          {"small_m", "small_m_16x40x256_t_s5", {.shape = {17, 136, 6 * 256}}},
-          {"small_m", "small_m_16x64x128_t_s5_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
-          {"small_m", "small_m_48x64_t_s7_k2", {.shape = {41, 72, 13 * 64}}},
-          {"small_m", "small_m_64x56x128_s6_k3", {.shape = {59, 136, 7 * 128}}},
-          {"cooperative", "cooperative_128x128_s6", {.shape = {1, 1, 1}, .batch_count = 32}, 32},
-          overlapping,
-          overlapping_reduction};
+  return {
+      {"128x128", "cooperative_128x128_s6", {.shape = {261, 259, 75}, .bias = Bias::PerRow}},
+      {"128x128", "cooperative_128x128_s6", {.shape = {261, 264, 10 * 64}}},
+      {"64x64", kSharesBoth, {.shape = {100, 72, 139}}},
+      {"64x64", kSharesBoth, {.shape = {197, 136, 139}}},
+      {"64x64", kSharesBoth, along_mn},
+      {"64x64", kSharesBoth, long_k},
+      {"128x128", "cooperative_128x128_s6_k2", {.shape = {149, 136, 5 * 64}}},
+      {"128x128", "cooperative_128x128_s6_k4", {.shape = {37, 133, 15 * 64 - 21}, .beta = -2}},
+      {"128x128",
+       "cooperative_128x128_s6_k8x2",
+       {.shape = {37, 45, 33 * 64}, .batch_count = 2, .bias = Bias::PerRow},
+       8},
+      {"128x128", "cooperative_128x128_s6", {.shape = {261, 264, 75}, .bias = Bias::PerColumn, .beta = -2}},
+      {"128x128", "cooperative_128x128_s6", cooperative_c},
+      {"64x96", "cooperative_64x96_w1_s10_c2x1", {.shape = {149, 200, 139}}},
+      {"swapped", "cooperative_48x64_w1_t_s12_c2x2", {.shape = {293, 136, 75}}},
+      {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {264, 776, 640}}, 2},
+      {"pingpong", "pingpong_128x192+128_s5_c1x2", {.shape = {520, 776, 328}}, 2},
+      {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 384, 328}}, 2},
+      {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {136, 640, 320}}, 2},
+      {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {264, 640, 520}}, 2},
+      {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", wide_along_mn, 2},
+      {"cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", {.shape = {520, 384, 328}}, 4},
+      {"pingpong", "pingpong_128x192+128_s5_c1x2", wide_along_mn, 2},
+      {"pingpong", "pingpong_128x176+128_s5_c1x2", {.shape = {136, 1000, 200}}, 2},
+      {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_fp32, 2},
+      {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", general_ragged, 2},
+      {"general_cooperative_mixed_n", "cooperative_256x192+128_s4_c1x2", gated, 2},
+      {"general_pingpong", "pingpong_128x192+128_s5_c1x2", with_outputs(gated, kOutputs - 1), 2},
+      {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_fp32, 2},
+      {"general_pingpong", "pingpong_128x192+128_s5_c1x2", general_c, 2},
+      {"general_pingpong", "pingpong_128x176+128_s5_c1x2", general_ragged, 2},
+      {"small_m", "small_m_32x64x128_t_s4", {.shape = {7, 72, 200}}},
+      {"small_m", "small_m_16x40x256_t_s5", {.shape = {17, 136, 6 * 256}}},
+      {"small_m", "small_m_16x64x128_t_s5_k4", {.shape = {15, 133, 9 * 128 - 21}, .beta = -2}},
+      {"small_m", "small_m_48x64_t_s7_k2", {.shape = {41, 72, 13 * 64}}},
+      {"small_m", "small_m_64x56x128_s6_k3", {.shape = {59, 136, 7 * 128}}},
+      {"128x128", "cooperative_128x128_s6", {.shape = {1, 1, 1}, .batch_count = 32}, 32},
+      overlapping,
+      overlapping_reduction};
 }
 
 std::vector<testing::Matcher<std::string>> matchers_of(const Mutant& mutant) {
@@ -605,14 +604,14 @@ TEST_P(Mutants, IsFoundInEverySchedule) {
 INSTANTIATE_TEST_SUITE_P(Emulator, Mutants, testing::ValuesIn(kMutants),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// The kernel that the mistake is in: "pingpong" of "library_pingpong_no_drain". Mutants of the cooperative kernel of one
-/// tile N do not name theirs.
-std::string_view kernel_of(const Mutant& mutant) {
-  for (const std::string_view kernel : {"general_pingpong", "general_cooperative_mixed_n", "pingpong",
-                                        "small_m", "cooperative_mixed_n", "reduce_partials"}) {
-    if (std::string_view(mutant.name).starts_with("library_" + std::string(kernel) + "_")) return kernel;
-  }
-  return "cooperative";
+/// The runs of a mutant: those of the kernel that its name begins with. "library_pingpong_no_drain" has those of
+/// "pingpong".
+std::vector<LibraryRun> runs_of(const Mutant& mutant) {
+  std::vector<LibraryRun> runs = library_runs();
+  std::erase_if(runs, [&](const LibraryRun& run) {
+    return !std::string_view(mutant.name).starts_with("library_" + std::string(run.kernel) + "_");
+  });
+  return runs;
 }
 
 class LibraryMutants : public testing::TestWithParam<Mutant> {};
@@ -621,11 +620,11 @@ TEST_P(LibraryMutants, IsFoundInEverySchedule) {
   const Mutant& mutant = GetParam();
   const LibraryMutant library(mutant.name);
   ASSERT_TRUE(library.loaded()) << dlerror();
+  const std::vector<LibraryRun> runs = runs_of(mutant);
   const std::vector<testing::Matcher<std::string>> patterns = matchers_of(mutant);
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     std::string fault;
-    for (const LibraryRun& run : library_runs()) {
-      if (run.kernel != kernel_of(mutant)) continue;
+    for (const LibraryRun& run : runs) {
       LibraryGemm gemm(run.problem, emulated_memory());
       fault = library.fault(seed, run, &gemm);
       if (!fault.empty()) break;

@@ -155,6 +155,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels, LibraryNeighbours, testing::ValuesIn(kKernels)
 
 // --- Captures --------------------------------------------------------------------------------------------------------
 
+/// Of a few tiles and a long K, which clusters share through a workspace.
+constexpr LibraryProblem kLongK = {.shape = {72, 136, 16384}};
+
 /// A problem that is computed in a process that has done nothing with the GPU before.
 struct FirstCall {
   const char* name;
@@ -166,6 +169,7 @@ std::vector<FirstCall> first_calls() {
   unaligned.a.remainder = 1;
   return {{"clusters", {.shape = {1024, 1024, 1024}}},
           {"few_rows", {.shape = {16, 512, 2048}}},
+          {"workspace", kLongK},
           {"mma_sync", unaligned},
           {"no_product", {.shape = {64, 64, 0}, .bias = Bias::PerRow}},
           {"every_operation",
@@ -216,6 +220,36 @@ TEST_P(LibraryCapturesDeathTest, MayBeTheFirstThatAProcessDoes) {
 INSTANTIATE_TEST_SUITE_P(Problems, LibraryCapturesDeathTest, testing::ValuesIn(first_calls()),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// --- A workspace of the library's own --------------------------------------------------------------------------------
+
+/// Launches on one stream use the same memory behind each other, and launches on two streams must not.
+TEST(LibraryWorkspace, IsTakenByEachRunOfEveryStream) {
+  HG_SKIP_WITHOUT_HOPPER();
+  constexpr int kRounds = 20;
+  constexpr int kRunsPerRound = 5;
+  const std::array<Stream, 2> streams;
+  PoisonedMemory memory(2 * kMemoryBytes);
+  ASSERT_TRUE(memory.exists());
+  std::array<std::unique_ptr<LibraryGemm>, 2> gemms;
+  for (auto& library_gemm : gemms) library_gemm = std::make_unique<LibraryGemm>(kLongK, memory.allocate());
+  GemmPlan plan;
+  ASSERT_TRUE(plan.create(gemms[0]->descriptor({})).ok());
+  ASSERT_GT(plan.workspace_bytes(), 0U);
+  for (int round = 0; round < kRounds; ++round) {
+    for (auto& library_gemm : gemms) library_gemm->reset();
+    for (int run = 0; run < kRunsPerRound; ++run) {
+      for (std::size_t i = 0; i < streams.size(); ++i) {
+        const Status launched = plan.run(gemms[i]->operands({}), streams[i].get());
+        ASSERT_TRUE(launched.ok()) << launched.message();
+      }
+    }
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      ASSERT_EQ(wait_for(streams[i].get()).message(), "");
+      ASSERT_EQ(gemms[i]->fault(), "");
+    }
+  }
+}
+
 // --- Contexts --------------------------------------------------------------------------------------------------------
 
 /// The plan's result under the current context, on memory of that context.
@@ -236,11 +270,11 @@ Status create_plan(const LibraryProblem& problem, GemmPlan* plan) {
   return plan->create(library_gemm.descriptor({}));
 }
 
-/// A mixed tile N, which asks where clusters run, a general epilogue, and a small M.
-const std::array<LibraryProblem, 3> kProblemsOfContexts = {
+/// A mixed tile N, which asks where clusters run, a general epilogue, a small M, and a workspace of the library's own.
+const std::array<LibraryProblem, 4> kProblemsOfContexts = {
     LibraryProblem{.shape = {2048, 1536, 512}},
     LibraryProblem{.shape = {300, 264, 520}, .bias = Bias::PerColumn, .beta = -2},
-    LibraryProblem{.shape = {16, 512, 2048}}};
+    LibraryProblem{.shape = {16, 512, 2048}}, kLongK};
 
 [[noreturn]] void reset_and_exit() {
   std::array<GemmPlan, kProblemsOfContexts.size()> plans;

@@ -141,6 +141,23 @@ cudaError_t malloc(T** memory, std::size_t bytes) {
 inline cudaError_t free(void* memory) {
   return memory == nullptr || emulator::free(memory) ? cudaSuccess : cudaErrorInvalidValue;
 }
+
+// All pools take their memory from the same place.
+inline cudaError_t mem_pool_create(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  static char the_pool = 0;
+  *pool = reinterpret_cast<cudaMemPool_t>(&the_pool);
+  return cudaSuccess;
+}
+inline cudaError_t mem_pool_set_attribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+inline cudaError_t malloc_from_pool_async(void** memory, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
+  return malloc(memory, bytes);
+}
+/// The launches ahead end first, because they may use the memory.
+inline cudaError_t free_async(void* memory, cudaStream_t) {
+  const cudaError_t error = end_launches();
+  return error == cudaSuccess ? free(memory) : error;
+}
+
 inline cudaError_t memset(void* memory, int value, std::size_t bytes) {
   const cudaError_t error = end_launches();
   std::memset(memory, value, bytes);
@@ -205,6 +222,10 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaMalloc ::hopper_gemm::emulator::runtime::malloc
 #define cudaMallocManaged ::hopper_gemm::emulator::runtime::malloc
 #define cudaFree ::hopper_gemm::emulator::runtime::free
+#define cudaMemPoolCreate ::hopper_gemm::emulator::runtime::mem_pool_create
+#define cudaMemPoolSetAttribute ::hopper_gemm::emulator::runtime::mem_pool_set_attribute
+#define cudaMallocFromPoolAsync ::hopper_gemm::emulator::runtime::malloc_from_pool_async
+#define cudaFreeAsync ::hopper_gemm::emulator::runtime::free_async
 #define cudaMemset ::hopper_gemm::emulator::runtime::memset
 #define cudaMemsetAsync ::hopper_gemm::emulator::runtime::memset_async
 #define cudaGetSymbolAddress ::hopper_gemm::emulator::runtime::get_symbol_address

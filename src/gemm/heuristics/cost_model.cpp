@@ -298,15 +298,20 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double exchange_us = reduce_us(model, args, config, rows * kernel.block_n);
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
-  // The least time in which memory delivers the operands and takes D.
-  const double memory_us = bytes_of(args) / model.memory_peak / memory_share(model, args, config);
-  // The last wave's tiles have the memory to themselves.
-  const auto wave_us = [&](std::int64_t of_wave) {
-    return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
+  // The least time in which memory delivers the operands and takes D. The last wave's tiles have the memory to themselves,
+  // but few CTAs do not get all that it could deliver.
+  const double all_sms_get = model.memory_peak * memory_share(model, args, config);
+  const double cta_gets = kernel.schedule == Schedule::SmallM ? all_sms_get : model.sm_memory_bytes_per_us;
+  const auto memory_us = [&](std::int64_t of_wave) {
+    if (of_wave == 0) return 0.0;
+    const double bytes = bytes_of(args) * static_cast<double>(of_wave) / static_cast<double>(clusters);
+    return bytes / std::min(all_sms_get, static_cast<double>(of_wave * size) * cta_gets);
   };
+  const auto wave_us = [&](std::int64_t of_wave) { return both(tile_us, memory_us(of_wave)); };
   const std::int64_t full_waves = clusters / active;
   const std::int64_t rest = clusters % active;
-  const double busy_us = static_cast<double>(full_waves) * wave_us(active) + (rest == 0 ? 0 : wave_us(rest));
+  const auto times_full = static_cast<double>(full_waves);
+  const double busy_us = times_full * wave_us(active) + (rest == 0 ? 0 : wave_us(rest));
   const double workspace_us =
       config.workspace_split_k == 1
           ? 0
@@ -326,7 +331,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           .waves = static_cast<int>(waves),
           .last_wave = static_cast<double>(rest == 0 ? active : rest) / static_cast<double>(active),
           .limit = longest({{all_waves * k_blocks * block.us, block.limit},
-                            {memory_us, Limit::Memory},
+                            {times_full * memory_us(active) + memory_us(rest), Limit::Memory},
                             {overhead_us + all_waves * exchange_us, Limit::Overhead},
                             {all_waves * store_us, Limit::Stores}})
                        .limit,

@@ -59,6 +59,7 @@ constexpr Coefficient kCoefficients[] = {
     {"slowness_small_tiles", &CostModel::slowness_small_tiles},
     {"slowness_small_tiles_by_gpc", &CostModel::slowness_small_tiles_by_gpc},
     {"sm_bytes_per_us", &CostModel::sm_bytes_per_us},
+    {"sm_memory_bytes_per_us", &CostModel::sm_memory_bytes_per_us},
     {"small_m_sm_bytes_per_us", &CostModel::small_m_sm_bytes_per_us},
     {"sm_lines_per_us", &CostModel::sm_lines_per_us},
     {"l2_bytes_per_us", &CostModel::l2_bytes_per_us},

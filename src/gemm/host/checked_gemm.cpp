@@ -313,11 +313,15 @@ Status CheckedGemm::check(const GemmOperands& operands, std::size_t workspace_by
   }
 
   if (workspace_bytes == 0) return {};
+  if (operands.workspace == nullptr) {
+    if (operands.workspace_bytes == 0) return {};
+    return invalid_argument("operands.workspace is null, but operands.workspace_bytes is " +
+                            std::to_string(operands.workspace_bytes));
+  }
   if (operands.workspace_bytes < workspace_bytes) {
     return invalid_argument("operands.workspace_bytes is " + std::to_string(operands.workspace_bytes) +
                             ", but the plan needs " + std::to_string(workspace_bytes));
   }
-  if (operands.workspace == nullptr) return null_operand("workspace");
   if (!is_multiple(operands.workspace, kWorkspaceAlignmentBytes)) {
     return invalid_argument("operands.workspace is not 16-byte aligned");
   }

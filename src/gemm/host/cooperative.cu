@@ -139,7 +139,8 @@ class Launcher final : public KernelLauncher {
       return allow_dynamic_shared_memory(function, instance_.smem_bytes);
     };
     HG_RETURN_IF_ERROR(load(instance_.alpha_only));
-    HG_RETURN_IF_ERROR(load(instance_.general));
+    // The alpha-only kernel writes the partials.
+    if (params_.workspace_split_k == 1) HG_RETURN_IF_ERROR(load(instance_.general));
     HG_RETURN_IF_ERROR(
         encode_input("A", args.a, args, args.shape.m, params_.a_lines, kernel_.cluster_n, &map_a_));
     HG_RETURN_IF_ERROR(

@@ -204,9 +204,11 @@ class PreparedWgmma final : public PreparedGemm {
   Status launch(const KernelArgs& args, void* workspace, cudaStream_t stream) const override {
     const GemmEpilogue& epilogue = args.epilogue;
     if (rest_ != nullptr && epilogue.beta != 0) return rest_->launch(args, workspace, stream);
-    const EpilogueKind kind =
-        needs_alpha_only_ && epilogue.beta == 0 ? EpilogueKind::AlphaOnly : EpilogueKind::General;
-    if (workspace_split_k_ == 1) return launcher_->launch(args, epilogue, kind, stream);
+    if (workspace_split_k_ == 1) {
+      const bool is_alpha_only = needs_alpha_only_ && epilogue.beta == 0;
+      return launcher_->launch(args, epilogue,
+                               is_alpha_only ? EpilogueKind::AlphaOnly : EpilogueKind::General, stream);
+    }
     const GemmShape shape = args.shape;
     GemmEpilogue partials = partials_epilogue(shape);
     partials.d = workspace;

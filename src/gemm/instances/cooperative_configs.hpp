@@ -85,10 +85,9 @@ inline constexpr std::array kSmallKernels = {
 // (profiles/experiments.md, 43).
 inline constexpr std::array kAlphaOnlyKernels = {
     alpha_only_config(2, 128, 208, 4), alpha_only_config(2, 128, 144, 5), alpha_only_config(2, 128, 112, 6),
-    alpha_only_config(2, 128, 96, 6),  alpha_only_config(2, 128, 80, 7),  alpha_only_config(1, 64, 176, 7),
-    alpha_only_config(1, 64, 160, 7),  alpha_only_config(1, 64, 96, 10),  alpha_only_config(1, 64, 80, 10),
-    alpha_only_config(2, 128, 160, 5), alpha_only_config(2, 128, 176, 5), alpha_only_config(2, 128, 240, 4),
-    alpha_only_config(2, 256, 144, 4), any_b_config(2, 128, 128, 4),      any_b_config(2, 128, 256, 2),
+    alpha_only_config(2, 128, 80, 7),  alpha_only_config(1, 64, 176, 7),  alpha_only_config(1, 64, 160, 7),
+    alpha_only_config(1, 64, 96, 10),  alpha_only_config(2, 128, 240, 4), any_b_config(2, 128, 128, 4),
+    any_b_config(2, 128, 256, 2),
 };
 
 // Heights between the others, for an M that tiles of the others cover with waste. cuBLAS takes the same or the next
@@ -99,8 +98,7 @@ inline constexpr std::array kSwappedKernels = {
     swapped_config(2, 224, 128, 4), swapped_config(2, 240, 128, 4), swapped_config(2, 144, 256, 4),
     swapped_config(2, 160, 256, 4), swapped_config(2, 208, 128, 4), swapped_config(2, 48, 128, 8),
     swapped_config(1, 192, 64, 6),  swapped_config(2, 96, 128, 6),  swapped_config(1, 64, 64, 12),
-    swapped_config(1, 32, 64, 14),  swapped_config(1, 160, 64, 7),  swapped_config(1, 224, 64, 5),
-    swapped_config(2, 112, 128, 6), swapped_config(2, 144, 128, 5), swapped_config(2, 192, 128, 4),
+    swapped_config(1, 32, 64, 14),  swapped_config(2, 144, 128, 5), swapped_config(2, 192, 128, 4),
     divided_config(192, 192, 4),    divided_config(160, 192, 4),
 };
 

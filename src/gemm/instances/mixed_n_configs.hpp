@@ -34,12 +34,11 @@ HG_HOST_DEVICE constexpr KernelConfig pingpong_config(int block_n, Epilogues epi
           .majors = majors};
 }
 
-/// The pingpong kernel's configurations. The narrower ones serve shapes at which they fill waves better. Only 192
-/// columns are whole swizzle atoms and epilogue subtiles. The others therefore take no MN-major B and no C.
+/// The pingpong kernel's configurations. The narrower one serves shapes at which it fills waves better. Only 192
+/// columns are whole swizzle atoms and epilogue subtiles. The other one therefore takes no MN-major B and no C.
 inline constexpr KernelConfig kPingpongConfigs[] = {
     pingpong_config(192, Epilogues::All, Majors::Any),
     pingpong_config(176, Epilogues::WithoutMatrices, Majors::KMajorB),
-    pingpong_config(144, Epilogues::WithoutMatrices, Majors::KMajorB),
 };
 
 }  // namespace hopper_gemm::library

@@ -30,7 +30,7 @@ constexpr KernelConfig small_m_config(int block_m, int block_n, int block_k, int
 inline constexpr std::array kSmallMInstances = {
     small_m_config(16, 64, 128, 5),  small_m_config(16, 64, 256, 5), small_m_config(16, 128, 128, 3),
     small_m_config(16, 128, 128, 6), small_m_config(32, 64, 128, 4), small_m_config(32, 64, 128, 8),
-    small_m_config(32, 128, 64, 5),  small_m_config(48, 64, 64, 7),  small_m_config(64, 64, 128, 6),
+    small_m_config(48, 64, 64, 7),   small_m_config(64, 64, 128, 6),
 };
 
 /// The compiled kernel that serves a configuration. The configuration may have fewer columns.
