@@ -1050,7 +1050,7 @@ TEST(WgmmaEstimate, SaysWhatLimitsAConfiguration) {
   EXPECT_EQ(estimate_of({8192, 8192, 8192}, "cooperative_256x192+128_s4_c1x2").limit, Limit::TensorCores);
   EXPECT_EQ(estimate_of({8192, 8192, 8192}, "cooperative_64x128_w1_s8").limit, Limit::L2);
   EXPECT_EQ(estimate_of({1, 8192, 8192}, "small_m_16x64x128_t_s5").limit, Limit::Memory);
-  EXPECT_EQ(estimate_of({64, 64, 4096}, "cooperative_64x64_w1_s12").limit, Limit::Latency);
+  EXPECT_EQ(estimate_of({256, 256, 4096}, "cooperative_64x64_w1_s12").limit, Limit::Latency);
   EXPECT_EQ(estimate_of({64, 64, 64}, "cooperative_64x64_w1_s12").limit, Limit::Overhead);
   EXPECT_EQ(estimate_of({1024, 1024, 64}, "cooperative_128x256_s4").limit, Limit::Stores);
   // Two tiles of 64 columns for each of 66 SMs, and one for the others.
