@@ -388,7 +388,7 @@ std::vector<Case> cases_of_batches() {
 constexpr int kMostClusters = 4;
 
 /// K that the CTAs of a cluster, or of several, share evenly, unevenly, and with a last block that is cut
-/// short; tiles with few rows. Plain and general ones alternate.
+/// short; small M. Plain and general ones alternate.
 std::vector<Case> cases_of_splits() {
   std::vector<Case> cases;
   int number = 0;

@@ -209,8 +209,8 @@ UNUSED = {
     SIMT_V8: [(SIMT_V8, ALL_CONFIGS, ""), (SIMT_V8, DEFAULT_CONFIG_CHECK, DEFAULT_CONFIGS + DEFAULT_CONFIG_CHECK)],
 }
 
-# Of the library's cooperative kernels a mutant compiles that of one tile, which its name begins with. The runs of the last
-# three tiles have K-major operands alone.
+# A mutant of the library's cooperative kernel compiles one tile, which its name begins with. The runs of the last three
+# tiles have K-major operands alone.
 TILES = "return shares_loads || shares_k || stores_twice || swaps_ab;"
 ONLY_K_MAJOR = (COOPERATIVE, "} else if constexpr (!Config::kBIsKMajor) {", "} else if constexpr (false) {")
 ONLY_TILE = {

@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, LibraryNeighbours, testing::ValuesIn(kKernels)
 
 // --- Captures --------------------------------------------------------------------------------------------------------
 
-/// Of a few tiles and a long K, which clusters share through a workspace.
+/// D has a few tiles, and clusters share the long K through a workspace.
 constexpr LibraryProblem kLongK = {.shape = {72, 136, 16384}};
 
 /// A problem that is computed in a process that has done nothing with the GPU before.
