@@ -73,12 +73,12 @@ Status launch_faulty(const GemmArgs& args, cudaStream_t) {
   return fault ? fault(args) : Status();
 }
 
-constexpr KernelTarget kHopper = {{9, 0}, false, DataType::BFloat16, Layout::ColumnMajor};
+constexpr KernelTarget kHopperTarget = {{9, 0}, false, DataType::BFloat16, Layout::ColumnMajor};
 
 constexpr std::array kFakes = {
-    KernelInfo{"1", "right", "", kHopper, check_tma_gemm, launch_right},
-    KernelInfo{"2", "faulty", "", kHopper, check_tma_gemm, launch_faulty},
-    KernelInfo{"3", "right_too", "", kHopper, check_tma_gemm, launch_right},
+    KernelInfo{"1", "right", "", kHopperTarget, check_tma_gemm, launch_right},
+    KernelInfo{"2", "faulty", "", kHopperTarget, check_tma_gemm, launch_faulty},
+    KernelInfo{"3", "right_too", "", kHopperTarget, check_tma_gemm, launch_right},
 };
 
 class NoGpuPlatform : public Platform {
@@ -377,8 +377,9 @@ TEST_F(EmulatedRunTest, OperandsArePaddedWithNaN) {
 }
 
 TEST_F(EmulatedRunTest, OperandsLieAsAskedFor) {
-  static constexpr std::array kAnyLayout = {KernelInfo{
-      "2", "any_layout", "", kHopper, [](const GemmArgs& args) { return check_gemm(args); }, launch_faulty}};
+  static constexpr std::array kAnyLayout = {KernelInfo{"2", "any_layout", "", kHopperTarget,
+                                                       [](const GemmArgs& args) { return check_gemm(args); },
+                                                       launch_faulty}};
   platform_.ladder_ = kAnyLayout;
   fault = [](const GemmArgs& args) -> Status {
     EXPECT_EQ(args.a_layout, Layout::ColumnMajor);

@@ -22,7 +22,7 @@ using testing::SizeIs;
 
 void* at(std::uintptr_t address) { return std::bit_cast<void*>(address); }
 
-hgemm_descriptor_t small_gemm() {
+hgemm_descriptor_t small_c_gemm() {
   hgemm_descriptor_t descriptor = HGEMM_DESCRIPTOR_INIT;
   descriptor.m = 16;
   descriptor.n = 24;
@@ -30,7 +30,7 @@ hgemm_descriptor_t small_gemm() {
   return descriptor;
 }
 
-hgemm_operands_t small_operands() {
+hgemm_operands_t small_c_operands() {
   hgemm_operands_t operands = HGEMM_OPERANDS_INIT;
   operands.a = at(0x10000);
   operands.b = at(0x20000);
@@ -90,7 +90,7 @@ TEST_F(GemmC, StartsFromTheDefaultsOfCpp) {
 }
 
 TEST_F(GemmC, PassesEveryFieldOn) {
-  hgemm_descriptor_t descriptor = small_gemm();
+  hgemm_descriptor_t descriptor = small_c_gemm();
   descriptor.batch_count = 2;
   descriptor.input_type = HGEMM_FP16;
   descriptor.output_type = HGEMM_FP32;
@@ -120,7 +120,7 @@ TEST_F(GemmC, PassesEveryFieldOn) {
   hgemm_plan_t* plan = nullptr;
   ASSERT_EQ(hgemm_plan_create(&plan, &descriptor, &options), HGEMM_OK) << hgemm_last_error_message();
   EXPECT_EQ(hgemm_plan_workspace_bytes(plan), 64U);
-  hgemm_operands_t operands = small_operands();
+  hgemm_operands_t operands = small_c_operands();
   operands.c = at(0x40000);
   operands.bias = at(0x50000);
   operands.aux = at(0x70000);
@@ -172,8 +172,8 @@ TEST_F(GemmC, PassesEveryFieldOn) {
 }
 
 TEST_F(GemmC, TakesNullPointers) {
-  const hgemm_descriptor_t descriptor = small_gemm();
-  const hgemm_operands_t operands = small_operands();
+  const hgemm_descriptor_t descriptor = small_c_gemm();
+  const hgemm_operands_t operands = small_c_operands();
   hgemm_plan_t* plan = nullptr;
   EXPECT_EQ(hgemm_plan_create(nullptr, &descriptor, nullptr), HGEMM_INVALID_ARGUMENT);
   EXPECT_STREQ(hgemm_last_error_message(), "plan is null");
@@ -192,14 +192,14 @@ TEST_F(GemmC, TakesNullPointers) {
 }
 
 TEST_F(GemmC, RefusesStructsOfAnotherSize) {
-  hgemm_descriptor_t descriptor = small_gemm();
-  hgemm_operands_t operands = small_operands();
+  hgemm_descriptor_t descriptor = small_c_gemm();
+  hgemm_operands_t operands = small_c_operands();
   hgemm_options_t options = HGEMM_OPTIONS_INIT;
   descriptor.struct_bytes = 0;
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(hgemm_last_error_message(),
               HasSubstr("descriptor->struct_bytes is 0, but a hgemm_descriptor_t"));
-  descriptor = small_gemm();
+  descriptor = small_c_gemm();
   options.struct_bytes += 8;
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(hgemm_last_error_message(), HasSubstr("options->struct_bytes"));
@@ -207,13 +207,13 @@ TEST_F(GemmC, RefusesStructsOfAnotherSize) {
   operands.struct_bytes -= 16;
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(hgemm_last_error_message(), HasSubstr("operands->struct_bytes"));
-  operands = small_operands();
+  operands = small_c_operands();
   EXPECT_EQ(hgemm_gemm(&descriptor, &operands, nullptr, &options), HGEMM_OK);
 }
 
 TEST_F(GemmC, TakesStructsOfBeforeTheGate) {
-  hgemm_descriptor_t descriptor = small_gemm();
-  hgemm_operands_t operands = small_operands();
+  hgemm_descriptor_t descriptor = small_c_gemm();
+  hgemm_operands_t operands = small_c_operands();
   descriptor.struct_bytes = offsetof(hgemm_descriptor_t, aux);
   operands.struct_bytes = offsetof(hgemm_operands_t, aux);
   // Behind them lies something else of the caller's.
@@ -227,7 +227,7 @@ TEST_F(GemmC, TakesStructsOfBeforeTheGate) {
 }
 
 TEST_F(GemmC, InterleavesNothingWithoutPointers) {
-  hgemm_descriptor_t descriptor = small_gemm();
+  hgemm_descriptor_t descriptor = small_c_gemm();
   descriptor.n = 32;
   const hgemm_matrix_layout_t halves = HGEMM_MATRIX_LAYOUT_INIT;
   EXPECT_EQ(hgemm_interleave_gate_and_up(nullptr, at(2), at(4), &halves, at(6), nullptr),
@@ -248,12 +248,12 @@ TEST_F(GemmC, InterleavesNothingWithoutPointers) {
 }
 
 TEST_F(GemmC, RefusesNumbersThatAreNoEnumerators) {
-  hgemm_descriptor_t descriptor = small_gemm();
+  hgemm_descriptor_t descriptor = small_c_gemm();
   descriptor.d.alignment_bytes = std::int64_t{1} << 32;
   hgemm_plan_t* plan = nullptr;
   EXPECT_EQ(hgemm_plan_create(&plan, &descriptor, nullptr), HGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(hgemm_last_error_message(), HasSubstr("d.alignment_bytes"));
-  descriptor = small_gemm();
+  descriptor = small_c_gemm();
   const int number = 7;
   std::memcpy(&descriptor.activation, &number, sizeof number);
   EXPECT_EQ(hgemm_plan_create(&plan, &descriptor, nullptr), HGEMM_INVALID_ARGUMENT);
@@ -261,8 +261,8 @@ TEST_F(GemmC, RefusesNumbersThatAreNoEnumerators) {
 }
 
 TEST_F(GemmC, TellsStatusesApart) {
-  const hgemm_descriptor_t descriptor = small_gemm();
-  const hgemm_operands_t operands = small_operands();
+  const hgemm_descriptor_t descriptor = small_c_gemm();
+  const hgemm_operands_t operands = small_c_operands();
   const std::array<std::pair<StatusCode, hgemm_status_t>, 5> pairs = {
       {{StatusCode::InvalidArgument, HGEMM_INVALID_ARGUMENT},
        {StatusCode::Unsupported, HGEMM_UNSUPPORTED},
@@ -288,7 +288,7 @@ TEST_F(GemmC, KeepsAMessageForEachThread) {
 }
 
 TEST_F(GemmC, CutsTextToTheBuffer) {
-  const hgemm_descriptor_t descriptor = small_gemm();
+  const hgemm_descriptor_t descriptor = small_c_gemm();
   hgemm_plan_t* plan = nullptr;
   ASSERT_EQ(hgemm_plan_create(&plan, &descriptor, nullptr), HGEMM_OK);
   std::array<char, 6> buffer{'x', 'x', 'x', 'x', 'x', 'x'};

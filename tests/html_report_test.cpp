@@ -29,7 +29,7 @@ ResultRow example_row() {
   return row;
 }
 
-RunInfo example_run() {
+RunInfo run_of_page() {
   RunInfo run;
   run.device = h200();
   run.command = "matmul 4 --html \xff<script>.html";
@@ -44,10 +44,10 @@ std::string_view embedded_data(std::string_view page) {
 
 TEST(HtmlReport, DataIsWholeWhateverTextsHold) {
   const std::array rows = {example_row(), example_row()};
-  const std::string page = html_report(example_run(), rows);
+  const std::string page = html_report(run_of_page(), rows);
   const std::string_view data = embedded_data(page);
   EXPECT_EQ(data.find('<'), std::string_view::npos);
-  EXPECT_EQ(nlohmann::json::parse(data), nlohmann::json::parse(json_report(example_run(), rows)));
+  EXPECT_EQ(nlohmann::json::parse(data), nlohmann::json::parse(json_report(run_of_page(), rows)));
   const nlohmann::json parsed = nlohmann::json::parse(data);
   ASSERT_EQ(parsed.size(), 2U);
   EXPECT_EQ(parsed[1]["note"], rows[1].note);
@@ -56,15 +56,15 @@ TEST(HtmlReport, DataIsWholeWhateverTextsHold) {
 
 TEST(HtmlReport, PageIsOfOnePiece) {
   const std::array rows = {example_row()};
-  const std::string page = html_report(example_run(), rows);
+  const std::string page = html_report(run_of_page(), rows);
   EXPECT_THAT(page, ::testing::StartsWith("<!doctype html>\n"));
   EXPECT_THAT(page, ::testing::EndsWith("</html>\n"));
   EXPECT_THAT(page, Not(HasSubstr("@ROWS@")));
-  EXPECT_THAT(html_report(example_run(), {}), HasSubstr(std::string(kDataTag) + "[]"));
+  EXPECT_THAT(html_report(run_of_page(), {}), HasSubstr(std::string(kDataTag) + "[]"));
 }
 
 TEST(HtmlReport, PageNeedsNoOtherFile) {
-  const std::string page = html_report(example_run(), {});
+  const std::string page = html_report(run_of_page(), {});
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   const std::regex reference(R"re(https?:|//\w|\b(src|href)\s*=|url\(|@import|<link|<iframe)re");
   std::smatch found;
@@ -72,7 +72,7 @@ TEST(HtmlReport, PageNeedsNoOtherFile) {
 }
 
 TEST(HtmlReport, TextsAreNeverParsedAsHtml) {
-  const std::string page = html_report(example_run(), {});
+  const std::string page = html_report(run_of_page(), {});
   for (const char* parser : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("}) {
     EXPECT_THAT(page, Not(HasSubstr(parser)));
   }

@@ -18,22 +18,22 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kL2Bytes = 60 << 20;
+constexpr std::int64_t kL2BytesOfGpu = 60 << 20;
 
 TEST(CudaPlatform, CountsOperandsWorkspacesAndVerification) {
   CudaPlatform platform;
   for (const GemmShape& shape : {GemmShape{1, 8, 8}, GemmShape{129, 257, 264}, GemmShape{8192, 8192, 8192}}) {
-    const std::int64_t measured = platform.required_bytes({shape}, kL2Bytes, false);
-    const std::int64_t verified = platform.required_bytes({shape}, kL2Bytes, true);
+    const std::int64_t measured = platform.required_bytes({shape}, kL2BytesOfGpu, false);
+    const std::int64_t verified = platform.required_bytes({shape}, kL2BytesOfGpu, true);
     constexpr auto kWorkspaces = static_cast<std::int64_t>(3 * kWorkspaceBytes);
-    EXPECT_GE(measured, required_bytes({shape}, kL2Bytes) + kWorkspaces) << to_string(shape);
+    EXPECT_GE(measured, required_bytes({shape}, kL2BytesOfGpu) + kWorkspaces) << to_string(shape);
     EXPECT_EQ(verified - measured, verify_required_bytes({shape})) << to_string(shape);
   }
 }
 
 TEST(CudaPlatform, CountingBytesDoesNotOverflow) {
   constexpr int kMost = std::numeric_limits<int>::max();
-  EXPECT_EQ(CudaPlatform().required_bytes({{kMost, kMost, kMost}}, kL2Bytes, true),
+  EXPECT_EQ(CudaPlatform().required_bytes({{kMost, kMost, kMost}}, kL2BytesOfGpu, true),
             std::numeric_limits<std::int64_t>::max());
 }
 

@@ -133,7 +133,7 @@ TEST(MemoryRate, CountsBothEdgesOfTheClock) {
   EXPECT_EQ(memory_bytes_per_us(0, 5120), 0);
 }
 
-RunInfo run_info() {
+RunInfo probe_run() {
   RunInfo run;
   run.device = h200();
   run.device.shared_bytes_per_sm = 228 << 10;
@@ -201,13 +201,13 @@ TEST(ProbeReport, EachQuantityHasNames) {
 }
 
 TEST(ProbeReport, HeaderHasWhatTheGpuSays) {
-  const std::string header = probe_header(run_info());
+  const std::string header = probe_header(probe_run());
   for (const char* part : {"NVIDIA H200, sm_90, 132 SMs of up to 1980 MHz", "L2 60.0 MiB",
                            "228 KiB of shared memory an SM", "clock 3201 MHz, bus 6144 bits, peak 4.917 TB/s",
                            "driver  580.95.05, up to CUDA 13.0", "of 2 rounds, seed 42"}) {
     EXPECT_THAT(header, HasSubstr(part));
   }
-  RunInfo silent = run_info();
+  RunInfo silent = probe_run();
   silent.device.memory_clock_khz = 0;
   silent.device.memory_bytes_per_us = 0;
   silent.driver = "";
@@ -226,7 +226,7 @@ TEST(ProbeReport, TableHasALineForEachQuantity) {
 }
 
 TEST(ProbeReport, CsvHasALineForEachQuantity) {
-  const std::string csv = probe_csv(run_info(), example_report());
+  const std::string csv = probe_csv(probe_run(), example_report());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 11);
   EXPECT_THAT(csv,
               ::testing::StartsWith("name,title,value,min,max,unit,other_value,other_unit,sm_clock_mhz,note,"
@@ -239,7 +239,7 @@ TEST(ProbeReport, CsvHasALineForEachQuantity) {
 }
 
 TEST(ProbeReport, JsonHasTheRatesOfTheCostModel) {
-  const auto json = nlohmann::json::parse(probe_json(run_info(), example_report()));
+  const auto json = nlohmann::json::parse(probe_json(probe_run(), example_report()));
   EXPECT_EQ(json["format"], "hopper-gemm probe");
   EXPECT_EQ(json["version"], 1);
   EXPECT_EQ(json["gpu"], "NVIDIA H200");

@@ -363,8 +363,8 @@ TEST_F(TuningFile, HoldsForAnEpilogueUnlessThereIsAnEntryForIt) {
   ASSERT_THAT(choices, SizeIs(1));
   EXPECT_EQ(choices[0].config, "wgmma_fake");
   EXPECT_FALSE(choices[0].is_for_operation);
-  EXPECT_EQ(text_of(choices[0]), "the tuning file '" + (folder_ / "tuned.json").string() +
-                                     "', which has this shape for the product alone");
+  EXPECT_EQ(origin_of(choices[0]), "the tuning file '" + (folder_ / "tuned.json").string() +
+                                       "', which has this shape for the product alone");
   args.epilogue.output_type = DataType::Float32;
   choices = loaded_choices(args, kH200);
   ASSERT_THAT(choices, SizeIs(2));

@@ -77,7 +77,7 @@ const std::array kTuned = {
                  .batch_count = 3}},
 };
 
-RunInfo run_info() {
+RunInfo tuning_run() {
   return {.device = h200(),
           .driver = "",
           .commit = "0123abc",
@@ -108,13 +108,13 @@ TEST(TileConfigText, DiffersInEveryField) {
 
 TEST(TunedJson, IsReadAsItWasWritten) {
   std::vector<TunedConfig> read = {kTuned[0]};  // what was there goes
-  const Status status = parse_tuned_json("best.json", tuned_json(run_info(), kTuned), &read);
+  const Status status = parse_tuned_json("best.json", tuned_json(tuning_run(), kTuned), &read);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_THAT(read, ElementsAreArray(kTuned));
 }
 
 TEST(TunedJson, SaysWhereItIsFrom) {
-  const nlohmann::json parsed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  const nlohmann::json parsed = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
   EXPECT_EQ(parsed["format"], "hopper-gemm tuning");
   EXPECT_EQ(parsed["version"], 1);
   EXPECT_EQ(parsed["gpu"], "NVIDIA H200");
@@ -141,7 +141,7 @@ TEST(TunedJson, SaysWhereItIsFrom) {
 
 // An array of configurations, each with the GPU and no operation. Records of measurements have this format.
 TEST(TunedJson, OfAnEarlierVersionIsRead) {
-  nlohmann::json array = nlohmann::json::parse(tuned_json(run_info(), kTuned))["configs"];
+  nlohmann::json array = nlohmann::json::parse(tuned_json(tuning_run(), kTuned))["configs"];
   std::vector<TunedConfig> expected(kTuned.begin(), kTuned.end());
   for (std::size_t i = 0; i < array.size(); ++i) {
     for (const char* field : {"out", "bias", "activation", "gated", "batch"}) array[i].erase(field);
@@ -156,7 +156,7 @@ TEST(TunedJson, OfAnEarlierVersionIsRead) {
 
 // As all files were before there was a choice.
 TEST(TunedJson, WithoutALayoutOfAIsOfARowMajorOne) {
-  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned))["configs"];
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(tuning_run(), kTuned))["configs"];
   changed[1].erase("a");
   std::vector<TunedConfig> read;
   const Status status = parse_tuned_json("best.json", changed.dump(), &read);
@@ -170,7 +170,7 @@ TEST(TunedJson, WithoutALayoutOfAIsOfARowMajorOne) {
 
 TEST(TunedJson, OfNothingHasNoConfiguration) {
   std::vector<TunedConfig> read = {kTuned[0]};
-  ASSERT_TRUE(parse_tuned_json("best.json", tuned_json(run_info(), {}), &read).ok());
+  ASSERT_TRUE(parse_tuned_json("best.json", tuned_json(tuning_run(), {}), &read).ok());
   EXPECT_THAT(read, IsEmpty());
 }
 
@@ -194,20 +194,20 @@ TEST(TunedJson, ThatIsNoneIsRefused) {
 }
 
 TEST(TunedJson, OfAnotherFormatIsRefused) {
-  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
   changed["version"] = 2;
   expect_unreadable(changed.dump(), "the version of the format is 2, but this matmul reads 1");
   changed["format"] = "another";
   expect_unreadable(changed.dump(), "the format is 'another'");
   changed.erase("format");
   expect_unreadable(changed.dump(), "format");
-  changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  changed = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
   changed["configs"] = 3;
   expect_unreadable(changed.dump(), "configs is no array");
 }
 
 TEST(TunedJson, WithoutAFieldNamesIt) {
-  const nlohmann::json whole = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  const nlohmann::json whole = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
   for (const char* field : {"version", "type", "b", "m", "n", "k", "config", "tflops"}) {
     nlohmann::json changed = whole;
     changed["configs"][1].erase(field);
@@ -220,13 +220,13 @@ TEST(TunedJson, WithoutAFieldNamesIt) {
 }
 
 TEST(TunedJson, OfAnUnknownTypeNamesIt) {
-  nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  nlohmann::json changed = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
   changed["configs"][0]["type"] = "fp8";
   expect_unreadable(changed.dump(), "there is no type 'fp8'");
 }
 
 TEST(TunedJson, OfAnUnknownOperationNamesIt) {
-  const nlohmann::json whole = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+  const nlohmann::json whole = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
   const auto with = [&](const char* field, const nlohmann::json& value) {
     nlohmann::json changed = whole;
     changed["configs"][3][field] = value;
@@ -241,7 +241,7 @@ TEST(TunedJson, OfAnUnknownOperationNamesIt) {
 
 TEST(TunedJson, OfAnUnknownLayoutNamesIt) {
   for (const char* operand : {"a", "b"}) {
-    nlohmann::json changed = nlohmann::json::parse(tuned_json(run_info(), kTuned));
+    nlohmann::json changed = nlohmann::json::parse(tuned_json(tuning_run(), kTuned));
     changed["configs"][0][operand] = "tiled";
     expect_unreadable(changed.dump(), "there is no layout 'tiled'");
   }

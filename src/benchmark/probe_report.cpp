@@ -11,7 +11,7 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr std::string_view kFormat = "hopper-gemm probe";
+constexpr std::string_view kProbeFormat = "hopper-gemm probe";
 
 /// The latencies of the JSON file, by their names there.
 constexpr std::pair<std::string_view, ProbeQuantity> kLatencies[] = {
@@ -204,7 +204,7 @@ std::string probe_csv(const RunInfo& run, const ProbeReport& report) {
 }
 
 std::string probe_json(const RunInfo& run, const ProbeReport& report) {
-  JsonFields object = {{"format", kFormat}, {"version", kProbeFormatVersion}};
+  JsonFields object = {{"format", kProbeFormat}, {"version", kProbeFormatVersion}};
   object.update(device_fields(run.device));
   object["rates"] = rates_of(run, report);
   JsonFields& latencies = object["latencies"] = JsonFields::object();

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A change of what a field means, or a new field that a reader must not ignore, makes a new version.
-constexpr std::string_view kFormat = "hopper-gemm tuning";
+constexpr std::string_view kTuningFormat = "hopper-gemm tuning";
 constexpr int kVersion = 1;
 
 /// get<int>() would round 64.9, and keep only the last bits of 4294967360.
@@ -86,7 +86,8 @@ TunedConfig from_json(const Json& object) {
 Json configs_of(Json file) {
   if (!file.is_object()) return file;
   const std::string format = file.at("format").get<std::string>();
-  if (format != kFormat) throw std::invalid_argument(fmt::format("the format is '{}'", excerpt(format)));
+  if (format != kTuningFormat)
+    throw std::invalid_argument(fmt::format("the format is '{}'", excerpt(format)));
   if (file.at("version") != kVersion) {
     throw std::invalid_argument(fmt::format("the version of the format is {}, but this matmul reads {}",
                                             excerpt(file.at("version").dump()), kVersion));
@@ -117,7 +118,7 @@ std::string tuned_json(const RunInfo& run, std::span<const TunedConfig> configs)
                      {"config", tuned.config},
                      {"tflops", tuned.tflops}});
   }
-  const Json file = {{"format", kFormat},
+  const Json file = {{"format", kTuningFormat},
                      {"version", kVersion},
                      {"gpu", run.device.name},
                      {"sm_count", run.device.sm_count},

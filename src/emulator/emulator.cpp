@@ -19,7 +19,7 @@ constexpr unsigned kMaxClusterSize = 8;              // every sm_90 GPU takes th
 constexpr unsigned kMaxThreads = 1024;
 
 EmulationOptions options;
-Trace trace;
+Trace last_trace;
 std::map<const void*, std::size_t> shared_bytes_allowed;
 std::string launch_error;
 bool failure_is_unseen =
@@ -93,7 +93,7 @@ void finish_launches() {
 void configure(const EmulationOptions& new_options) {
   finish_launches();
   options = new_options;
-  trace = {};
+  last_trace = {};
   launches_since_configure = 0;
   if (!failure_is_unseen) launch_error.clear();
 }
@@ -171,7 +171,7 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& config, std::fu
   launch_error = fault_of(kernel, config);
   if (!launch_error.empty()) return cudaErrorInvalidConfiguration;
   ++launch_count;
-  machine.configure({options.seed, options.sms, options.max_steps, options.traces ? &trace : nullptr});
+  machine.configure({options.seed, options.sms, options.max_steps, options.traces ? &last_trace : nullptr});
   auto launch = std::make_unique<Launch>();
   launch->ordinal = ++launches_since_configure;
   launch->grid = {config.gridDim.x, 1, 1};
@@ -196,7 +196,7 @@ std::string trace_json() {
     events.push_back({{"ph", "M"}, {"pid", cta}, {"tid", lane}, {"name", what}, {"args", {{"name", text}}}});
   };
   int number = 0;
-  for (const Trace::Event& event : trace.events()) {
+  for (const Trace::Event& event : last_trace.events()) {
     // CTAs of the first launch have their own numbers.
     constexpr unsigned kMostCtas = 1'000'000;
     const unsigned process = (event.launch - 1) * kMostCtas + event.cta;

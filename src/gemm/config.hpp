@@ -85,7 +85,7 @@ enum class EpilogueKind {
 
 /// Bytes of a staging buffer of a consumer warp in the cooperative kernel of one tile N.
 inline constexpr int kStoreBufferBytes = 16 * 128;
-/// Rows of D that a consumer warpgroup stages and stores at a time with swap-AB.
+/// The most rows of D that a consumer warpgroup stages and stores at a time with swap-AB.
 inline constexpr int kSwappedRows = 32;
 
 /// The same without a cluster. The cooperative kernel of one tile N is compiled for it, and launched in any cluster.
@@ -133,25 +133,39 @@ HG_HOST_DEVICE constexpr int num_threads(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::SmallM ? 128 + 32 : (kernel.consumers + 1) * 128;
 }
 
-/// Staging buffers of each consumer warp in the cooperative kernel of one tile N. Four stages of a tile that is larger
-/// than 128x256 leave room for one.
-HG_HOST_DEVICE constexpr int store_buffers(const KernelConfig& kernel) {
-  return kernel.block_m * kernel.block_n > 128 * 256 ? 1 : 2;
+/// Columns of wgmma's D that a consumer of the cooperative kernel of one tile N has.
+HG_HOST_DEVICE constexpr int wgmma_n(const KernelConfig& kernel) {
+  return (kernel.swap_ab ? kernel.block_m : kernel.block_n) / (kernel.divides_wgmma_n ? kernel.consumers : 1);
 }
 
-/// Bytes of the stages and the staging buffers. Barriers and the bias take less than 3 KiB more.
-HG_HOST_DEVICE constexpr int buffer_bytes(const KernelConfig& kernel) {
-  return kernel.stages * stage_bytes(kernel) +
-         kernel.consumers * 4 * store_buffers(kernel) * kStoreBufferBytes;
+/// Rows of D that a consumer of the cooperative kernel of one tile N stages and stores at a time with swap-AB.
+HG_HOST_DEVICE constexpr int swapped_rows(const KernelConfig& kernel) {
+  return wgmma_n(kernel) < kSwappedRows ? wgmma_n(kernel) : kSwappedRows;
+}
+
+/// Bytes of the stages and the staging buffers of the cooperative kernel of one tile N. Barriers and the bias take less
+/// than 3 KiB more. store_buffers: of each consumer warp.
+HG_HOST_DEVICE constexpr int buffer_bytes(const KernelConfig& kernel, int store_buffers) {
+  return kernel.stages * stage_bytes(kernel) + kernel.consumers * 4 * store_buffers * kStoreBufferBytes;
+}
+
+/// The most bytes that these may take.
+inline constexpr int kMostBufferBytes = 226 * 1024;
+
+/// Staging buffers of each consumer warp in the cooperative kernel of one tile N: two, where the stages leave room for
+/// them.
+HG_HOST_DEVICE constexpr int store_buffers(const KernelConfig& kernel) {
+  return buffer_bytes(kernel, 2) <= kMostBufferBytes ? 2 : 1;
 }
 
 /// Whether the CTAs of a cluster may share a tile's K. They then share no loads. The reduction takes registers, which
 /// the larger tiles of two consumers do not leave.
 HG_HOST_DEVICE constexpr bool can_split_k(const KernelConfig& kernel) {
-  // With swap-AB, a consumer of the cooperative kernel stores kSwappedRows rows at a time, whoever has added them up.
+  // With swap-AB, a consumer of the cooperative kernel stores swapped_rows() rows at a time, whoever has added them up.
   const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
-  const bool has_whole_pieces = is_swapped ? kernel.block_m % kSwappedRows == 0 && !kernel.divides_wgmma_n
-                                           : kernel.epilogues == Epilogues::All;
+  const bool has_whole_pieces = is_swapped
+                                    ? kernel.block_m % swapped_rows(kernel) == 0 && !kernel.divides_wgmma_n
+                                    : kernel.epilogues == Epilogues::All;
   return cluster_size(kernel) == 1 && has_whole_pieces &&
          (kernel.consumers == 1 || kernel.block_m * kernel.block_n <= 128 * 128);
 }
@@ -213,16 +227,18 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   const int consumers_along_n = kernel.divides_wgmma_n ? kernel.consumers : 1;
   const int consumers_along_m = kernel.consumers / consumers_along_n;
   const int consumer_m = tile_m / consumers_along_m;
-  const int wgmma_n = tile_n / consumers_along_n;
   if (tile_m % (64 * consumers_along_m) != 0 || consumer_m > 192) {
     return "a consumer warpgroup has 64, 128 or 192 rows of wgmma's D";
   }
-  if (tile_n % consumers_along_n != 0 || wgmma_n < (kernel.swap_ab ? kSwappedRows : kBlockK) ||
-      wgmma_n > 256 || wgmma_n % 16 != 0) {
-    return "wgmma's N is a multiple of 16 from 64, or from 32 with swap-AB, to 256";
+  const int n = wgmma_n(kernel);
+  if (tile_n % consumers_along_n != 0 || n > 256)
+    return "wgmma's N is the same for each consumer, and at most 256";
+  if (!kernel.swap_ab && (n < kBlockK || n % 16 != 0)) return "wgmma's N is a multiple of 16 from 64";
+  if (kernel.swap_ab && n != 16 && (n < kSwappedRows || n % 8 != 0)) {
+    return "with swap-AB, wgmma's N is 16 or a multiple of 8 from 32";
   }
   // A thread of a consumer has 232 registers. The alpha-only epilogue leaves 176 for accumulators.
-  if (consumer_m * wgmma_n > 64 * (kernel.epilogues == Epilogues::AlphaOnly ? 352 : 256)) {
+  if (consumer_m * n > 64 * (kernel.epilogues == Epilogues::AlphaOnly ? 352 : 256)) {
     return "a consumer's tile takes more registers than 64x256 does, or 128x176 with alpha alone";
   }
   if (!is_power_of_two(kernel.cluster_m) || !is_power_of_two(kernel.cluster_n) || cluster_size(kernel) > 8) {
@@ -238,7 +254,7 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   }
   if (kernel.stages < 2) return "there are at least 2 stages: one is read while the other is filled";
   if (kernel.block_k != kBlockK) return "a stage has 64 elements along K";
-  if (buffer_bytes(kernel) > 226 * 1024) return "the stages take more than 226 KiB of shared memory";
+  if (buffer_bytes(kernel, 1) > kMostBufferBytes) return "the stages take more than 226 KiB of shared memory";
   if (kernel.block_n % kAtomLines != 0 && takes_mn_major_b(kernel.majors)) {
     return "columns of an MN-major B come in whole swizzle atoms of 64";
   }

@@ -148,6 +148,7 @@ inline cudaError_t mem_pool_create(cudaMemPool_t* pool, const cudaMemPoolProps*)
   *pool = reinterpret_cast<cudaMemPool_t>(&the_pool);
   return cudaSuccess;
 }
+inline cudaError_t mem_pool_destroy(cudaMemPool_t) { return cudaSuccess; }
 inline cudaError_t mem_pool_set_attribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 inline cudaError_t malloc_from_pool_async(void** memory, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
   return malloc(memory, bytes);
@@ -223,6 +224,7 @@ cudaError_t get_driver_entry_point(const char* name, void** function, Version...
 #define cudaMallocManaged ::hopper_gemm::emulator::runtime::malloc
 #define cudaFree ::hopper_gemm::emulator::runtime::free
 #define cudaMemPoolCreate ::hopper_gemm::emulator::runtime::mem_pool_create
+#define cudaMemPoolDestroy ::hopper_gemm::emulator::runtime::mem_pool_destroy
 #define cudaMemPoolSetAttribute ::hopper_gemm::emulator::runtime::mem_pool_set_attribute
 #define cudaMallocFromPoolAsync ::hopper_gemm::emulator::runtime::malloc_from_pool_async
 #define cudaFreeAsync ::hopper_gemm::emulator::runtime::free_async

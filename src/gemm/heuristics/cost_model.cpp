@@ -302,9 +302,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   // but few CTAs do not get all that it could deliver.
   const double all_sms_get = model.memory_peak * memory_share(model, args, config);
   const double cta_gets = kernel.schedule == Schedule::SmallM ? all_sms_get : model.sm_memory_bytes_per_us;
+  const double cluster_bytes = bytes_of(args) / static_cast<double>(clusters);
   const auto memory_us = [&](std::int64_t of_wave) {
     if (of_wave == 0) return 0.0;
-    const double bytes = bytes_of(args) * static_cast<double>(of_wave) / static_cast<double>(clusters);
+    const double bytes = cluster_bytes * static_cast<double>(of_wave);
     return bytes / std::min(all_sms_get, static_cast<double>(of_wave * size) * cta_gets);
   };
   const auto wave_us = [&](std::int64_t of_wave) { return both(tile_us, memory_us(of_wave)); };

@@ -25,14 +25,14 @@ LoadedFiles<TuningTable>& loaded_tuning() {
   return *tables;
 }
 
-std::string text_of(const LoadedChoice& choice) {
+std::string origin_of(const LoadedChoice& choice) {
   return "the tuning file '" + one_line(choice.path) + "'" +
          (choice.is_for_operation ? "" : ", which has this shape for the product alone");
 }
 
 std::string refusal_of(const LoadedChoice& choice, const Status& status, const std::string& backend) {
   const bool is_known = status.code() != StatusCode::InvalidArgument;
-  return text_of(choice) + " asks for " + choice.config + ": " +
+  return origin_of(choice) + " asks for " + choice.config + ": " +
          (status.ok() ? "its kernel cannot compute this problem"
           : is_known  ? status.message()
                       : "it is not of " + backend);

@@ -50,7 +50,7 @@ struct LoadedChoice {
 };
 
 /// "the tuning file 'tuned.json'", in a line of GemmPlan::explain().
-std::string text_of(const LoadedChoice& choice);
+std::string origin_of(const LoadedChoice& choice);
 
 /// "the tuning file 'tuned.json' asks for X: it is not of wgmma": why a back end does not take the choice. status: of the
 /// search for its configuration, which is OK if the configuration exists but its kernel lacks something.

@@ -152,8 +152,9 @@ class Launcher final : public KernelLauncher {
     if (stores_aux_by_tma(args.epilogue)) {
       HG_RETURN_IF_ERROR(encode_aux(args, kBoxRows, &matrices_.tensor_map_aux));
     }
-    return stores_d_by_tma() ? encode_output(args, kernel_.swap_ab ? kSwappedRows : kBoxRows, &map_d_)
-                             : Status();
+    return stores_d_by_tma()
+               ? encode_output(args, kernel_.swap_ab ? swapped_rows(kernel_) : kBoxRows, &map_d_)
+               : Status();
   }
 
   Status launch(const KernelArgs& args, const GemmEpilogue& epilogue, EpilogueKind kind,

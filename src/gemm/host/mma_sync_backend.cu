@@ -211,7 +211,7 @@ Status prepare(const Problem& problem, const Device& device, const std::string& 
     for (const LoadedChoice& choice : loaded_choices(problem.args, device)) {
       const Status status = find_suitable(choice.config, problem, device, &candidate);
       if (status.ok()) {
-        reason += "chosen by " + text_of(choice) + "\n";
+        reason += "chosen by " + origin_of(choice) + "\n";
         break;
       }
       if (choice.is_for_operation) reason += refusal_of(choice, status, "mma_sync") + "\n";

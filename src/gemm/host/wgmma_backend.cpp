@@ -282,7 +282,7 @@ MeasuredChoice measured_choice(const Problem& problem, const Device& device, con
     const std::optional<Estimate> found = find_estimate(choice.config);
     const bool is_candidate = found.has_value();
     if (is_candidate && (choice.is_for_operation || was_measured_with(*found, problem))) {
-      return {found, unusable + "chosen by " + text_of(choice)};
+      return {found, unusable + "chosen by " + origin_of(choice)};
     }
     if (is_candidate || !choice.is_for_operation) continue;
     GemmConfig config{};

@@ -13,6 +13,17 @@
 namespace hopper_gemm::library {
 namespace {
 
+Status set_attributes(cudaMemPool_t pool) {
+  // By default a pool returns its memory to the device at each synchronisation, and the next run would wait for it.
+  std::uint64_t keeps_all = std::numeric_limits<std::uint64_t>::max();
+  HG_RETURN_IF_CUDA_ERROR(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keeps_all));
+  // By default a pool lets one stream wait for another rather than take more memory.
+  int may_make_streams_wait = 0;
+  HG_RETURN_IF_CUDA_ERROR(
+      cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &may_make_streams_wait));
+  return {};
+}
+
 Status make_pool(int device, cudaMemPool_t* pool) {
   const RelaxedCapture relaxed;
   cudaMemPoolProps properties{};
@@ -20,15 +31,13 @@ Status make_pool(int device, cudaMemPool_t* pool) {
   properties.location = {.type = cudaMemLocationTypeDevice, .id = device};
   cudaMemPool_t made = nullptr;
   HG_RETURN_IF_CUDA_ERROR(cudaMemPoolCreate(&made, &properties));
-  // By default a pool returns its memory to the device at each synchronisation, and the next run would wait for it.
-  std::uint64_t keeps_all = std::numeric_limits<std::uint64_t>::max();
-  HG_RETURN_IF_CUDA_ERROR(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &keeps_all));
-  // By default a pool lets one stream wait for another rather than take more memory.
-  int may_make_streams_wait = 0;
-  HG_RETURN_IF_CUDA_ERROR(
-      cudaMemPoolSetAttribute(made, cudaMemPoolReuseAllowInternalDependencies, &may_make_streams_wait));
-  *pool = made;
-  return {};
+  const Status is_set_up = set_attributes(made);
+  if (is_set_up.ok()) {
+    *pool = made;
+  } else {
+    cudaMemPoolDestroy(made);
+  }
+  return is_set_up;
 }
 
 /// The pool ends with its context, and no other context ever has the same number.

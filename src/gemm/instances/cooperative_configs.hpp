@@ -51,7 +51,7 @@ constexpr KernelConfig any_b_config(int consumers, int block_m, int block_n, int
   return kernel;
 }
 
-/// The same with swap-AB. wgmma's N is block_m, which may be any multiple of 16, and B may have any layout.
+/// The same with swap-AB. wgmma's N is block_m, which may be 16 or a multiple of 8 from 32, and B may have any layout.
 constexpr KernelConfig swapped_config(int consumers, int block_m, int block_n, int stages) {
   KernelConfig kernel = config(consumers, block_m, block_n, stages);
   kernel.swap_ab = true;
@@ -90,8 +90,9 @@ inline constexpr std::array kAlphaOnlyKernels = {
     any_b_config(2, 128, 256, 2),
 };
 
-// Heights between the others, for an M that tiles of the others cover with waste. cuBLAS takes the same or the next
-// multiple of 8 for these shapes (profiles/experiments.md, 41, 42 and 44).
+// Heights between the others, for an M that tiles of the others cover with waste, and low tiles for a small M with an
+// MN-major B. cuBLAS takes the same or the next multiple of 8 for these shapes (profiles/experiments.md, 41, 42, 44 and
+// 52).
 inline constexpr std::array kSwappedKernels = {
     swapped_config(1, 48, 64, 12),  swapped_config(1, 80, 64, 10),  swapped_config(1, 96, 64, 9),
     swapped_config(2, 64, 128, 8),  swapped_config(2, 160, 128, 5), swapped_config(2, 176, 128, 5),
@@ -99,7 +100,10 @@ inline constexpr std::array kSwappedKernels = {
     swapped_config(2, 160, 256, 4), swapped_config(2, 208, 128, 4), swapped_config(2, 48, 128, 8),
     swapped_config(1, 192, 64, 6),  swapped_config(2, 96, 128, 6),  swapped_config(1, 64, 64, 12),
     swapped_config(1, 32, 64, 14),  swapped_config(2, 144, 128, 5), swapped_config(2, 192, 128, 4),
-    divided_config(192, 192, 4),    divided_config(160, 192, 4),
+    divided_config(192, 192, 4),    divided_config(160, 192, 4),    swapped_config(2, 184, 128, 5),
+    swapped_config(2, 200, 128, 5), swapped_config(2, 216, 128, 4), swapped_config(2, 232, 128, 4),
+    swapped_config(2, 96, 256, 4),  swapped_config(2, 32, 128, 10), swapped_config(2, 16, 128, 11),
+    swapped_config(1, 16, 64, 20),  divided_config(208, 192, 4),
 };
 
 /// CTAs along M and along N that share loads.

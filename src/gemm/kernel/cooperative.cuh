@@ -133,13 +133,13 @@ struct Config {
   static constexpr int kNumThreads = num_threads(kKernel);
   static constexpr bool kSwapsAB = kKernel.swap_ab;
   static constexpr int kConsumersAlongN = kKernel.divides_wgmma_n ? kNumConsumers : 1;
-  static constexpr int kWgmmaN = (kSwapsAB ? BLOCK_M : BLOCK_N) / kConsumersAlongN;
+  static constexpr int kWgmmaN = wgmma_n(kKernel);
   // wgmmas along wgmma's M
   static constexpr int kConsumerBlocks =
       (kSwapsAB ? BLOCK_N : BLOCK_M) / (kNumConsumers / kConsumersAlongN) / kWgmmaM;
   static constexpr int kLeaf = 8;  // cluster tiles along N of a raster group
   // Columns of wgmma's D that a warp sends and adds up at a time if CTAs share a tile's K.
-  static constexpr int kPieceN = kSwapsAB ? kSwappedRows : kStagingN;
+  static constexpr int kPieceN = kSwapsAB ? swapped_rows(kKernel) : kStagingN;
   static constexpr int kPiecesAcross = kWgmmaN / kPieceN;
   static constexpr int kStoreBuffers = store_buffers(kKernel);
   static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
@@ -407,8 +407,8 @@ struct StagingQueue {
   }
 };
 
-/// The staging buffers of a consumer warpgroup with swap-AB. Each holds kSwappedRows rows of 64 columns of D, to which
-/// every warp contributes 16 columns. The warpgroup takes one after the other, and TMA stores each as a bulk group of
+/// The staging buffers of a consumer warpgroup with swap-AB. Each holds up to kSwappedRows rows of 64 columns of D, to
+/// which every warp contributes 16 columns. The warpgroup takes one after the other, and TMA stores each as a bulk group of
 /// its first thread.
 template <int kStoreBuffers>
 struct WarpgroupStaging {
@@ -441,10 +441,10 @@ struct WarpgroupStaging {
   }
 };
 
-/// Rounds alpha times a warp's 16 rows by kSwappedRows columns of the transpose of D to T, and stages them as rows of D.
-/// A row of the buffer has 128 bytes, with the swizzle of that width. thread: number in the warpgroup. Threads: the
-/// whole warp, converged.
-template <typename T>
+/// Rounds alpha times a warp's 16 rows by kRows columns of the transpose of D to T, and stages them as rows of D. A row of
+/// the buffer has 128 bytes, with the swizzle of that width. thread: number in the warpgroup. Threads: the whole warp,
+/// converged.
+template <typename T, int kRows>
 __device__ __forceinline__ void stage_transpose(const float* fragment, ptx::SmemAddr buffer, float alpha,
                                                 int thread) {
   // Lane 8 j + i addresses row i of matrix j. Matrices 0 and 1 are the left and the right eight of the warp's columns of
@@ -455,7 +455,7 @@ __device__ __forceinline__ void stage_transpose(const float* fragment, ptx::Smem
   const ptx::SmemAddr first =
       buffer + static_cast<cuda::std::uint32_t>(row * kLineBytes + swizzled_chunk * 16);
 #pragma unroll
-  for (int i = 0; i < kSwappedRows / 2; i += 8) {  // 16 rows
+  for (int i = 0; i < kRows / 2; i += 8) {  // 16 rows
     const auto pack = [&](int e) {
       const auto pair = round_pair<T>(alpha * fragment[i + e], alpha * fragment[i + e + 1]);
       return *reinterpret_cast<const cuda::std::uint32_t*>(&pair);
@@ -465,18 +465,18 @@ __device__ __forceinline__ void stage_transpose(const float* fragment, ptx::Smem
   }
 }
 
-/// Rounds alpha times a consumer's kSwappedRows columns of the transpose of D to a 16-bit type and stores them by TMA.
-/// fragment: a thread's part. Threads: the whole warpgroup.
-template <int kStoreBuffers>
+/// Rounds alpha times kRows columns of a consumer's transpose of D to a 16-bit type and stores them by TMA. fragment: a
+/// thread's part. Threads: the whole warpgroup.
+template <int kRows, int kStoreBuffers>
 __device__ __forceinline__ void store_swapped_piece(const float* fragment,
                                                     WarpgroupStaging<kStoreBuffers>& staging,
                                                     const TensorMap* tensor_map_d,
                                                     const GemmEpilogue& epilogue, FragmentCorner corner) {
   const ptx::SmemAddr buffer = staging.acquire();
   if (epilogue.output_type == DataType::Float16) {
-    stage_transpose<__half>(fragment, buffer, epilogue.alpha, staging.thread);
+    stage_transpose<__half, kRows>(fragment, buffer, epilogue.alpha, staging.thread);
   } else {
-    stage_transpose<__nv_bfloat16>(fragment, buffer, epilogue.alpha, staging.thread);
+    stage_transpose<__nv_bfloat16, kRows>(fragment, buffer, epilogue.alpha, staging.thread);
   }
   staging.store(buffer, tensor_map_d, corner);
 }
@@ -491,12 +491,12 @@ __device__ __forceinline__ void store_plain_swapped(const Accumulators<Config>& 
 #pragma unroll
   for (int block = 0; block < Config::kConsumerBlocks; ++block) {
 #pragma unroll
-    for (int piece = 0; piece < ceil_div(Config::kWgmmaN, kSwappedRows); ++piece) {
+    for (int piece = 0; piece < ceil_div(Config::kWgmmaN, Config::kPieceN); ++piece) {
       // The last piece ends with the part, as in store_plain().
-      const int left = Config::kWgmmaN - kSwappedRows;
-      const int row = piece * kSwappedRows < left ? piece * kSwappedRows : left;
-      store_swapped_piece(accum[block] + row / 2, staging, tensor_map_d, epilogue,
-                          {corner.batch, corner.row + row, corner.column + block * kWgmmaM});
+      const int left = Config::kWgmmaN - Config::kPieceN;
+      const int row = piece * Config::kPieceN < left ? piece * Config::kPieceN : left;
+      store_swapped_piece<Config::kPieceN>(accum[block] + row / 2, staging, tensor_map_d, epilogue,
+                                           {corner.batch, corner.row + row, corner.column + block * kWgmmaM});
     }
   }
 }
@@ -610,7 +610,7 @@ __device__ __forceinline__ void take_subtile(const Accumulators<Config>& accum, 
 /// CTA's own.
 ///
 /// A subtile is a warp's: 16 rows of D by kStagingN columns. With swap-AB it is a consumer's, because the consumer stages
-/// kSwappedRows rows of D by 64 columns together.
+/// kPieceN rows of D by 64 columns together.
 template <typename Config>
 class SplitKPartials {
  public:
@@ -662,7 +662,7 @@ class SplitKPartials {
 
  private:
   static constexpr bool kIsOfConsumer = Config::kSwapsAB;
-  static constexpr int kRowsOfSubtile = kIsOfConsumer ? kSwappedRows : 16;
+  static constexpr int kRowsOfSubtile = kIsOfConsumer ? Config::kPieceN : 16;
   static constexpr int kRowBlocks = Config::BLOCK_M / kRowsOfSubtile;
   static constexpr int kColumnBlocks = kIsOfConsumer ? Config::BLOCK_N / kWgmmaM : Config::kPiecesAcross;
   static constexpr int kWarpsOfSubtile = kIsOfConsumer ? 4 : 1;
@@ -976,8 +976,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
                     corner_of_subtile<Config>(Config::kSwapsAB ? swapped_corner : corner, subtile),
                     thread % kWarpgroupThreads);
               } else if constexpr (Config::kSwapsAB) {
-                store_swapped_piece(sums, swapped_staging, &tensor_map_d, operations,
-                                    corner_of_subtile<Config>(swapped_corner, subtile));
+                store_swapped_piece<Config::kPieceN>(sums, swapped_staging, &tensor_map_d, operations,
+                                                     corner_of_subtile<Config>(swapped_corner, subtile));
               } else {
                 store_plain_piece(sums, queue, &tensor_map_d, operations,
                                   corner_of_subtile<Config>(corner, subtile), lane);
