@@ -910,7 +910,12 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   // Two waves of 132 CTAs, and two of 99.
   EXPECT_TRUE(overlaps({16, 264 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 198 * 256, 4096}, tile(64, 256, 5, 1)));
-  EXPECT_TRUE(overlaps({16, 112 * 256, 128}, tile(64, 256, 5, 1)));
+  // Short ones: room for all, for some, for nearly none, two waves.
+  EXPECT_TRUE(overlaps({16, 66 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 67 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 105 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({16, 106 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({16, 140 * 256, 128}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
   // Those that share SMs: short, long, all at a time.
   EXPECT_TRUE(overlaps({16, 4096, 512}, tile(16, 64, 7, 1)));

@@ -186,6 +186,9 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// become free first. This is what was measured:
 /// - Fewer CTAs than SMs are then spread unevenly, which costs time if they take long. 16x28672x4096 with 112 CTAs of
 ///   64x256 went from 57.2 to 61.2 us when launches began before the loads of those before them.
+/// - Short single CTAs gain if there is room for all of the next launch (4x16384x1664 with 64 CTAs of 64x256 went from
+///   16.7 to 15.4 us) or for nearly none of it (60x8960x1792 with 112 CTAs of 128x80 went from 11.6 to 10.8). Otherwise
+///   they lose: 28x9728x2560 with a row-major B and 76 CTAs of 48x128 went from 15.3 to 18.7 us.
 /// - Single CTAs that share an SM gain if they are short, or if all of them run at a time.
 /// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
 ///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
@@ -201,9 +204,15 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;
   const int size = cluster_size(config);
+  constexpr double kManyOfThem = 0.8;
+  const bool is_short = busy_us < kFewUs;
+  const bool has_room = 2 * clusters <= active;
+  const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
   if (size == 1) {
-    if (busy_us < kFewUs) return true;
-    if (config.kernel.schedule == Schedule::SmallM) return clusters <= active || !shares_an_sm(config.kernel);
+    if (config.kernel.schedule == Schedule::SmallM) {
+      return is_short || clusters <= active || !shares_an_sm(config.kernel);
+    }
+    if (is_short) return has_room || leaves_none;
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
     return ctas >= kMostOfThem * static_cast<double>(active);
@@ -213,10 +222,6 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   // 119.8 us.
   constexpr double kManyUs = 100;
   const bool takes_long = busy_us > kManyUs;
-  constexpr double kManyOfThem = 0.8;
-  const bool is_short = busy_us < kFewUs;
-  const bool has_room = 2 * clusters <= active;
-  const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
   return leaves_none || (size == 2 ? is_short : has_room);
