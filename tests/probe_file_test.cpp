@@ -28,14 +28,14 @@ using testing::Not;
 using testing::StartsWith;
 
 // The emulated GPU counts as such a one.
-constexpr Device kH200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 232448};
+constexpr Device kProbedH200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 232448};
 
 const std::string kRates =
     R"("memory_peak_bytes_per_us": 4813904, "l2_bytes_per_us": 11471959, "sm_flops_per_us": 7186667, )"
     R"("sm_clock_mhz": 1755)";
 
-std::string file_of(const std::string& rates = kRates, const std::string& sm_count = "132",
-                    const std::string& version = "1") {
+std::string probe_file_of(const std::string& rates = kRates, const std::string& sm_count = "132",
+                          const std::string& version = "1") {
   return R"({"format": "hopper-gemm probe", "version": )" + version +
          R"(, "gpu": "NVIDIA H200", "sm_count": )" + sm_count + R"(, "rates": {)" + rates + "}}";
 }
@@ -69,7 +69,7 @@ class ProbeFile : public testing::Test {
     reset_fake_backends();
     unsetenv("HGEMM_PROBE_FILE");
     // A plan notices that the variable is gone.
-    static_cast<void>(use_environment_probe(kH200));
+    static_cast<void>(use_environment_probe(kProbedH200));
     loaded_probes().clear();
   }
 
@@ -92,7 +92,7 @@ class ProbeFile : public testing::Test {
   }
 
   /// The L2 rate that counts for the device; 0: no file does.
-  static double l2_rate(const Device& device = kH200) {
+  static double l2_rate(const Device& device = kProbedH200) {
     const auto rates = probed_rates_of(device);
     return rates == nullptr ? 0 : rates->l2_bytes_per_us;
   }
@@ -101,7 +101,7 @@ class ProbeFile : public testing::Test {
 };
 
 TEST_F(ProbeFile, IsReadWithTheRatesThatTheModelUses) {
-  const std::string path = write(file_of());
+  const std::string path = write(probe_file_of());
   std::shared_ptr<const ProbedRates> rates;
   const Status status = read_probe_file(path, &rates);
   ASSERT_TRUE(status.ok()) << status.message();
@@ -117,9 +117,10 @@ TEST_F(ProbeFile, IsReadWithTheRatesThatTheModelUses) {
 // A probe writes null for what neither the driver nor a sensor says. The library then takes its own default.
 TEST_F(ProbeFile, MayLackTheClockAndTheRateOfTheMemory) {
   std::shared_ptr<const ProbedRates> rates;
-  ASSERT_TRUE(read_probe_file(write(file_of(replaced("sm_clock_mhz", "null"))), &rates).ok());
+  ASSERT_TRUE(read_probe_file(write(probe_file_of(replaced("sm_clock_mhz", "null"))), &rates).ok());
   EXPECT_FALSE(rates->sm_clock_mhz.has_value());
-  ASSERT_TRUE(read_probe_file(write(file_of(replaced("memory_peak_bytes_per_us", "null"))), &rates).ok());
+  ASSERT_TRUE(
+      read_probe_file(write(probe_file_of(replaced("memory_peak_bytes_per_us", "null"))), &rates).ok());
   EXPECT_EQ(rates->memory_bytes_per_us, Device{}.memory_bytes_per_us);
 }
 
@@ -128,27 +129,27 @@ TEST_F(ProbeFile, IsRefusedWithASentence) {
   EXPECT_EQ(refusal_of("[1]"), "is [1], but it must be a JSON object");
   EXPECT_EQ(refusal_of(R"({"format": "hopper-gemm tuning", "version": 1})"),
             "has the format \"hopper-gemm tuning\", but it must be \"hopper-gemm probe\"");
-  EXPECT_EQ(refusal_of(file_of(kRates, "132", "2"), StatusCode::Unsupported),
+  EXPECT_EQ(refusal_of(probe_file_of(kRates, "132", "2"), StatusCode::Unsupported),
             "has version 2 of the format, but this library reads version 1");
-  EXPECT_EQ(refusal_of(file_of(kRates, "0")),
+  EXPECT_EQ(refusal_of(probe_file_of(kRates, "0")),
             "has the sm_count 0, but it must be a whole number from 1 to 2147483647");
   EXPECT_EQ(refusal_of(R"({"format": "hopper-gemm probe", "version": 1, "gpu": "a", "sm_count": 1})"),
             "has no field rates");
   EXPECT_EQ(
       refusal_of(R"({"format": "hopper-gemm probe", "version": 1, "gpu": "a", "sm_count": 1, "rates": 7})"),
       "has the rates 7, but it must be an object");
-  EXPECT_EQ(refusal_of(file_of(without("l2_bytes_per_us"))), "has no field l2_bytes_per_us in rates");
+  EXPECT_EQ(refusal_of(probe_file_of(without("l2_bytes_per_us"))), "has no field l2_bytes_per_us in rates");
   // A GPU without wgmma has no such rate.
-  EXPECT_EQ(refusal_of(file_of(replaced("sm_flops_per_us", "null"))),
+  EXPECT_EQ(refusal_of(probe_file_of(replaced("sm_flops_per_us", "null"))),
             "has the sm_flops_per_us null in rates, but it must be a number from 70000.0 to 700000000.0");
-  EXPECT_EQ(refusal_of(file_of(replaced("l2_bytes_per_us", "0"))),
+  EXPECT_EQ(refusal_of(probe_file_of(replaced("l2_bytes_per_us", "0"))),
             "has the l2_bytes_per_us 0 in rates, but it must be a number from 100000.0 to 1000000000.0");
-  EXPECT_EQ(refusal_of(file_of(replaced("sm_clock_mhz", "\"fast\""))),
+  EXPECT_EQ(refusal_of(probe_file_of(replaced("sm_clock_mhz", "\"fast\""))),
             "has the sm_clock_mhz \"fast\" in rates, but it must be a number from 20.0 to 20000.0");
   // A long value is cut between two characters.
   std::string accents;
   for (int i = 0; i < 50; ++i) accents += "\u00e9";
-  EXPECT_THAT(refusal_of(file_of(kRates, '"' + accents + '"')),
+  EXPECT_THAT(refusal_of(probe_file_of(kRates, '"' + accents + '"')),
               StartsWith("has the sm_count \"" + accents.substr(0, 78) + "..., but it must be"));
   constexpr int kLevels = 1'000'000;
   EXPECT_EQ(refusal_of(std::string(kLevels, '[') + std::string(kLevels, ']')),
@@ -156,18 +157,18 @@ TEST_F(ProbeFile, IsRefusedWithASentence) {
 }
 
 TEST_F(ProbeFile, IsLoadedForTheGpuThatItNames) {
-  ASSERT_TRUE(load_probe_file(write(file_of())).ok());
+  ASSERT_TRUE(load_probe_file(write(probe_file_of())).ok());
   EXPECT_EQ(l2_rate(), 11471959);
-  Device other = kH200;
+  Device other = kProbedH200;
   other.sm_count = 131;
   EXPECT_EQ(l2_rate(other), 0);
-  other = kH200;
+  other = kProbedH200;
   other.memory_bytes_per_us = kH100MemoryBytesPerUs;
   EXPECT_EQ(l2_rate(other), 0);
 }
 
 TEST_F(ProbeFile, IsRefusedForAnotherGpu) {
-  const std::string path = write(file_of(kRates, "78"));
+  const std::string path = write(probe_file_of(kRates, "78"));
   const Status status = load_probe_file(path);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_EQ(status.message(), "the probe file '" + path +
@@ -177,15 +178,15 @@ TEST_F(ProbeFile, IsRefusedForAnotherGpu) {
 }
 
 TEST_F(ProbeFile, CountsBeforeThoseThatWereLoadedEarlier) {
-  ASSERT_TRUE(load_probe_file(write(file_of(), "first.json")).ok());
-  ASSERT_TRUE(load_probe_file(write(file_of(replaced("l2_bytes_per_us", "2e7")), "second.json")).ok());
+  ASSERT_TRUE(load_probe_file(write(probe_file_of(), "first.json")).ok());
+  ASSERT_TRUE(load_probe_file(write(probe_file_of(replaced("l2_bytes_per_us", "2e7")), "second.json")).ok());
   EXPECT_EQ(l2_rate(), 2e7);
   EXPECT_EQ(load_probe_file(write("{}", "first.json")).code(), StatusCode::InvalidArgument);
   EXPECT_EQ(l2_rate(), 2e7) << "what is refused changes nothing";
 }
 
 TEST_F(ProbeFile, IsLoadedFromC) {
-  EXPECT_EQ(load_probe_file_from_c(write(file_of()).c_str()), HGEMM_OK);
+  EXPECT_EQ(load_probe_file_from_c(write(probe_file_of()).c_str()), HGEMM_OK);
   EXPECT_EQ(l2_rate(), 11471959);
   EXPECT_EQ(load_probe_file_from_c(nullptr), HGEMM_INVALID_ARGUMENT);
 }
@@ -194,12 +195,12 @@ TEST_F(ProbeFile, OfTheEnvironmentCountsLastAndStopsNoPlan) {
   GemmDescriptor gemm;
   gemm.m = gemm.n = gemm.k = 64;
   GemmPlan plan;
-  setenv("HGEMM_PROBE_FILE", write(file_of()).c_str(), 1);
+  setenv("HGEMM_PROBE_FILE", write(probe_file_of()).c_str(), 1);
   EXPECT_EQ(l2_rate(), 0) << "the first plan reads it";
   ASSERT_TRUE(plan.create(gemm).ok());
   EXPECT_EQ(l2_rate(), 11471959);
   EXPECT_THAT(plan.explain(), Not(HasSubstr("HGEMM_PROBE_FILE")));
-  ASSERT_TRUE(load_probe_file(write(file_of(replaced("l2_bytes_per_us", "2e7")), "loaded.json")).ok());
+  ASSERT_TRUE(load_probe_file(write(probe_file_of(replaced("l2_bytes_per_us", "2e7")), "loaded.json")).ok());
   EXPECT_EQ(l2_rate(), 2e7);
   setenv("HGEMM_PROBE_FILE", "missing.json", 1);
   // Estimates also choose among the kernels of a family that is asked for.
@@ -213,11 +214,11 @@ TEST_F(ProbeFile, OfTheEnvironmentCountsLastAndStopsNoPlan) {
 }
 
 TEST_F(ProbeFile, OfTheEnvironmentRanksWhatTuneMeasures) {
-  setenv("HGEMM_PROBE_FILE", write(file_of()).c_str(), 1);
+  setenv("HGEMM_PROBE_FILE", write(probe_file_of()).c_str(), 1);
   GemmDescriptor gemm;
   gemm.m = gemm.n = gemm.k = 64;
   std::vector<std::string> configs;
-  ASSERT_TRUE(promising_configs(gemm, {}, kH200, all_backends(), 1, &configs).ok());
+  ASSERT_TRUE(promising_configs(gemm, {}, kProbedH200, all_backends(), 1, &configs).ok());
   EXPECT_EQ(l2_rate(), 11471959);
 }
 

@@ -33,7 +33,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-constexpr Device kH200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 232448};
+constexpr Device kTunedH200 = {.id = 0, .major = 9, .minor = 0, .sm_count = 132, .max_shared_bytes = 232448};
 
 /// An entry that begins so, with the fields that every entry has.
 std::string entry(const std::string& config, const std::string& extents, const std::string& more = "") {
@@ -44,8 +44,8 @@ std::string entry(const std::string& config, const std::string& extents, const s
 const std::string kShape = R"("m": 16, "n": 24, "k": 8)";
 const std::string kGpu = R"("gpu": "NVIDIA H200", "sm_count": 132, "memory_bytes_per_us": 4.9e6)";
 
-std::string file_of(const std::string& entries, const std::string& gpu = kGpu,
-                    const std::string& version = "1") {
+std::string tuning_file_of(const std::string& entries, const std::string& gpu = kGpu,
+                           const std::string& version = "1") {
   return R"({"format": "hopper-gemm tuning", "version": )" + version + ", " + gpu + R"(, "configs": [)" +
          entries + "]}";
 }
@@ -77,7 +77,7 @@ class TuningFile : public testing::Test {
     unsetenv("HGEMM_CONFIG");
     unsetenv("HGEMM_TUNING_FILE");
     // A plan notices that the variable is gone.
-    static_cast<void>(use_environment_tuning(kH200));
+    static_cast<void>(use_environment_tuning(kTunedH200));
     loaded_tuning().clear();
   }
 
@@ -111,7 +111,7 @@ TEST_F(TuningFile, IsReadWithEveryFieldOfAnEntry) {
       R"("activation": "gelu_tanh", "gated": true, "batch": 3, "m": 1, "n": 2, "k": 3, "config": "mma_sync_fake", )"
       R"("tflops": 12.5, "a field of a later version": null})";
   std::shared_ptr<const TuningTable> table;
-  const std::string path = write(file_of(plain + ", " + other));
+  const std::string path = write(tuning_file_of(plain + ", " + other));
   const Status status = read_tuning_file(path, &table);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(table->path, path);
@@ -137,12 +137,14 @@ TEST_F(TuningFile, MayHoldWhatIsNotTheLibrarys) {
   const std::string of_fp32 =
       R"({"version": "best", "type": "fp32", "a": "row", "b": "row", "m": 1, "n": 2, "k": 3, "config": "64x64"})";
   std::shared_ptr<const TuningTable> table;
-  ASSERT_TRUE(read_tuning_file(
-                  write(file_of(of_ampere + ", " + of_fp32 + ", " + entry("wgmma_fake", kShape))), &table)
-                  .ok());
+  ASSERT_TRUE(
+      read_tuning_file(write(tuning_file_of(of_ampere + ", " + of_fp32 + ", " + entry("wgmma_fake", kShape))),
+                       &table)
+          .ok());
   EXPECT_THAT(table->configs, SizeIs(1));
-  EXPECT_EQ(refusal_of(file_of(of_ampere)), "has no configuration of version best, which is the library");
-  EXPECT_EQ(refusal_of(file_of("")), "has no configuration of version best, which is the library");
+  EXPECT_EQ(refusal_of(tuning_file_of(of_ampere)),
+            "has no configuration of version best, which is the library");
+  EXPECT_EQ(refusal_of(tuning_file_of("")), "has no configuration of version best, which is the library");
 }
 
 // --- What is refused -------------------------------------------------------------------------------------------------
@@ -189,23 +191,26 @@ TEST_F(TuningFile, IsRefusedIfItHasAnotherFormat) {
   EXPECT_EQ(refusal_of(R"({"format": "hopper-gemm tuning"})"), "has no field version");
   for (const std::string version : {"2", "0", "\"1\"", "1.5", "18446744073709551617"}) {
     EXPECT_THAT(
-        refusal_of(file_of(entry("wgmma_fake", kShape), kGpu, version), StatusCode::Unsupported),
+        refusal_of(tuning_file_of(entry("wgmma_fake", kShape), kGpu, version), StatusCode::Unsupported),
         AllOf(StartsWith("has version "), HasSubstr(" of the format, but this library reads version 1")));
   }
-  EXPECT_EQ(refusal_of(file_of("", kGpu, "2"), StatusCode::Unsupported),
+  EXPECT_EQ(refusal_of(tuning_file_of("", kGpu, "2"), StatusCode::Unsupported),
             "has version 2 of the format, but this library reads version 1");
 }
 
 TEST_F(TuningFile, IsRefusedIfItDoesNotSayTheGpu) {
   const std::string one = entry("wgmma_fake", kShape);
-  EXPECT_EQ(refusal_of(file_of(one, R"("sm_count": 132, "memory_bytes_per_us": 1)")), "has no field gpu");
-  EXPECT_EQ(refusal_of(file_of(one, R"("gpu": "a", "memory_bytes_per_us": 1)")), "has no field sm_count");
-  EXPECT_EQ(refusal_of(file_of(one, R"("gpu": "a", "sm_count": 132)")), "has no field memory_bytes_per_us");
-  EXPECT_EQ(refusal_of(file_of(one, R"("gpu": null, "sm_count": 1, "memory_bytes_per_us": 1)")),
+  EXPECT_EQ(refusal_of(tuning_file_of(one, R"("sm_count": 132, "memory_bytes_per_us": 1)")),
+            "has no field gpu");
+  EXPECT_EQ(refusal_of(tuning_file_of(one, R"("gpu": "a", "memory_bytes_per_us": 1)")),
+            "has no field sm_count");
+  EXPECT_EQ(refusal_of(tuning_file_of(one, R"("gpu": "a", "sm_count": 132)")),
+            "has no field memory_bytes_per_us");
+  EXPECT_EQ(refusal_of(tuning_file_of(one, R"("gpu": null, "sm_count": 1, "memory_bytes_per_us": 1)")),
             "has the gpu null, but it must be a string");
-  EXPECT_EQ(refusal_of(file_of(one, R"("gpu": "a", "sm_count": 0, "memory_bytes_per_us": 1)")),
+  EXPECT_EQ(refusal_of(tuning_file_of(one, R"("gpu": "a", "sm_count": 0, "memory_bytes_per_us": 1)")),
             "has the sm_count 0, but it must be a whole number from 1 to 2147483647");
-  EXPECT_EQ(refusal_of(file_of(one, R"("gpu": "a", "sm_count": 1, "memory_bytes_per_us": -1)")),
+  EXPECT_EQ(refusal_of(tuning_file_of(one, R"("gpu": "a", "sm_count": 1, "memory_bytes_per_us": -1)")),
             "has the memory_bytes_per_us -1, but it must be a number that is not negative");
 }
 
@@ -215,17 +220,18 @@ TEST_F(TuningFile, IsRefusedForAFaultOfAnyEntry) {
   EXPECT_EQ(refusal_of(head + "}"), "has no field configs");
   EXPECT_EQ(refusal_of(head + R"(, "configs": {"a": 1}})"),
             "has the configs {\"a\":1}, but it must be an array");
-  EXPECT_EQ(refusal_of(file_of(one + ", 5")), "has 5 as configs[1], but it must be an object");
-  EXPECT_EQ(refusal_of(file_of(one + ", {}")), "has no field version in configs[1]");
-  EXPECT_EQ(refusal_of(file_of(one + ", " + one)),
+  EXPECT_EQ(refusal_of(tuning_file_of(one + ", 5")), "has 5 as configs[1], but it must be an object");
+  EXPECT_EQ(refusal_of(tuning_file_of(one + ", {}")), "has no field version in configs[1]");
+  EXPECT_EQ(refusal_of(tuning_file_of(one + ", " + one)),
             "has two configurations for one problem, 16x24x8 in bf16, in configs[0] and configs[1]");
-  EXPECT_EQ(refusal_of(file_of(one + ", " + entry("wgmma_fake", R"("m": 17, "n": 24, "k": 8, "batch": 0)"))),
-            "has the batch 0 in configs[1], but it must be a whole number from 1 to 2147483647");
-  EXPECT_EQ(refusal_of(file_of(entry("wgmma_other", kShape))),
+  EXPECT_EQ(
+      refusal_of(tuning_file_of(one + ", " + entry("wgmma_fake", R"("m": 17, "n": 24, "k": 8, "batch": 0)"))),
+      "has the batch 0 in configs[1], but it must be a whole number from 1 to 2147483647");
+  EXPECT_EQ(refusal_of(tuning_file_of(entry("wgmma_other", kShape))),
             "names wgmma_other in configs[0], which is no configuration of this library");
-  EXPECT_EQ(refusal_of(file_of(entry("wgmma", kShape))),
+  EXPECT_EQ(refusal_of(tuning_file_of(entry("wgmma", kShape))),
             "names wgmma in configs[0], which is no configuration of this library");
-  EXPECT_EQ(refusal_of(file_of(entry("wgmma\\u001b[31m", kShape))),
+  EXPECT_EQ(refusal_of(tuning_file_of(entry("wgmma\\u001b[31m", kShape))),
             "names wgmma [31m in configs[0], which is no configuration of this library");
 }
 
@@ -244,7 +250,7 @@ TEST_F(TuningFile, NamesTheFieldOfAnEntryThatIsMissingOrWrong) {
         text.append(", \"").append(name).append("\": ").append(value);
       }
     }
-    return file_of(text + "}");
+    return tuning_file_of(text + "}");
   };
   for (const auto& [name, right] : fields) {
     EXPECT_EQ(refusal_of(text_with(name, "")), "has no field " + name + " in configs[0]");
@@ -259,7 +265,9 @@ TEST_F(TuningFile, NamesTheFieldOfAnEntryThatIsMissingOrWrong) {
             "has the type \"fp8\" in configs[0], but it must be bf16, fp16 or fp32");
   EXPECT_EQ(refusal_of(text_with("a", "\"tiled\"")),
             "has the a \"tiled\" in configs[0], but it must be row or col");
-  const auto with = [&](const std::string& more) { return file_of(entry("wgmma_fake", kShape, more)); };
+  const auto with = [&](const std::string& more) {
+    return tuning_file_of(entry("wgmma_fake", kShape, more));
+  };
   EXPECT_EQ(refusal_of(with(R"(, "out": "int8")")),
             "has the out \"int8\" in configs[0], but it must be bf16, fp16 or fp32");
   EXPECT_EQ(refusal_of(with(R"(, "bias": "col")")),
@@ -272,20 +280,20 @@ TEST_F(TuningFile, NamesTheFieldOfAnEntryThatIsMissingOrWrong) {
 
 // --- Loading ---------------------------------------------------------------------------------------------------------
 
-std::vector<std::string> configs_for(const KernelArgs& args, const Device& device = kH200) {
+std::vector<std::string> configs_for(const KernelArgs& args, const Device& device = kTunedH200) {
   std::vector<std::string> names;
   for (const LoadedChoice& choice : loaded_choices(args, device)) names.push_back(choice.config);
   return names;
 }
 
 TEST_F(TuningFile, IsLoadedForTheGpuThatItNames) {
-  const std::string path = write(file_of(entry("wgmma_fake", kShape)));
+  const std::string path = write(tuning_file_of(entry("wgmma_fake", kShape)));
   ASSERT_TRUE(load_tuning_file(path).ok());
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("wgmma_fake"));
-  Device other = kH200;
+  Device other = kTunedH200;
   other.sm_count = 131;
   EXPECT_THAT(configs_for(args_of_entry(), other), IsEmpty());
-  other = kH200;
+  other = kTunedH200;
   other.memory_bytes_per_us = kH100MemoryBytesPerUs;
   EXPECT_THAT(configs_for(args_of_entry(), other), IsEmpty());
   other.memory_bytes_per_us = 4.9e6 * 1.05;
@@ -294,16 +302,17 @@ TEST_F(TuningFile, IsLoadedForTheGpuThatItNames) {
 
 // A driver that does not say how fast the memory is says so to matmul, too.
 TEST_F(TuningFile, MayLackTheRateOfTheMemory) {
-  ASSERT_TRUE(load_tuning_file(write(file_of(entry("wgmma_fake", kShape),
-                                             R"("gpu": "a", "sm_count": 132, "memory_bytes_per_us": 0)")))
-                  .ok());
+  ASSERT_TRUE(
+      load_tuning_file(write(tuning_file_of(entry("wgmma_fake", kShape),
+                                            R"("gpu": "a", "sm_count": 132, "memory_bytes_per_us": 0)")))
+          .ok());
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("wgmma_fake"));
 }
 
 TEST_F(TuningFile, IsRefusedForAnotherGpu) {
   const std::string path =
-      write(file_of(entry("wgmma_fake", kShape),
-                    R"("gpu": "NVIDIA H100 PCIe", "sm_count": 114, "memory_bytes_per_us": 2.04e6)"));
+      write(tuning_file_of(entry("wgmma_fake", kShape),
+                           R"("gpu": "NVIDIA H100 PCIe", "sm_count": 114, "memory_bytes_per_us": 2.04e6)"));
   const Status status = load_tuning_file(path);
   EXPECT_EQ(status.code(), StatusCode::Unsupported);
   EXPECT_EQ(status.message(),
@@ -314,26 +323,26 @@ TEST_F(TuningFile, IsRefusedForAnotherGpu) {
 }
 
 TEST_F(TuningFile, ThatIsRefusedLeavesWhatWasLoaded) {
-  const std::string path = write(file_of(entry("wgmma_fake", kShape)));
+  const std::string path = write(tuning_file_of(entry("wgmma_fake", kShape)));
   ASSERT_TRUE(load_tuning_file(path).ok());
-  write(file_of(entry("mma_sync_fake", kShape) + ", {}"));
+  write(tuning_file_of(entry("mma_sync_fake", kShape) + ", {}"));
   EXPECT_EQ(load_tuning_file(path).code(), StatusCode::InvalidArgument);
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("wgmma_fake"));
 }
 
 TEST_F(TuningFile, CountsBeforeThoseThatWereLoadedEarlier) {
-  const std::string first = write(file_of(entry("wgmma_fake", kShape)), "first.json");
-  const std::string second = write(file_of(entry("mma_sync_fake", kShape)), "second.json");
+  const std::string first = write(tuning_file_of(entry("wgmma_fake", kShape)), "first.json");
+  const std::string second = write(tuning_file_of(entry("mma_sync_fake", kShape)), "second.json");
   ASSERT_TRUE(load_tuning_file(first).ok());
   ASSERT_TRUE(load_tuning_file(second).ok());
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("mma_sync_fake", "wgmma_fake"));
-  write(file_of(entry("wgmma_fake", R"("m": 1, "n": 1, "k": 1)")), "second.json");
+  write(tuning_file_of(entry("wgmma_fake", R"("m": 1, "n": 1, "k": 1)")), "second.json");
   ASSERT_TRUE(load_tuning_file(second).ok());
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("wgmma_fake")) << "it replaces what it held before";
 }
 
 TEST_F(TuningFile, DecidesByEverythingInTheProblem) {
-  ASSERT_TRUE(load_tuning_file(write(file_of(entry("wgmma_fake", kShape)))).ok());
+  ASSERT_TRUE(load_tuning_file(write(tuning_file_of(entry("wgmma_fake", kShape)))).ok());
   KernelArgs args = args_of_entry();
   args.shape.n = 25;
   EXPECT_THAT(configs_for(args), IsEmpty());
@@ -353,26 +362,26 @@ TEST_F(TuningFile, DecidesByEverythingInTheProblem) {
 
 TEST_F(TuningFile, HoldsForAnEpilogueUnlessThereIsAnEntryForIt) {
   const std::string product = entry("wgmma_fake", kShape);
-  ASSERT_TRUE(
-      load_tuning_file(write(file_of(product + ", " +
-                                     entry("mma_sync_fake", kShape, R"(, "bias": "column", "out": "fp32")"))))
-          .ok());
+  ASSERT_TRUE(load_tuning_file(write(tuning_file_of(
+                                   product + ", " +
+                                   entry("mma_sync_fake", kShape, R"(, "bias": "column", "out": "fp32")"))))
+                  .ok());
   KernelArgs args = args_of_entry();
   args.epilogue.bias_kind = Bias::PerColumn;
-  std::vector<LoadedChoice> choices = loaded_choices(args, kH200);
+  std::vector<LoadedChoice> choices = loaded_choices(args, kTunedH200);
   ASSERT_THAT(choices, SizeIs(1));
   EXPECT_EQ(choices[0].config, "wgmma_fake");
   EXPECT_FALSE(choices[0].is_for_operation);
   EXPECT_EQ(origin_of(choices[0]), "the tuning file '" + (folder_ / "tuned.json").string() +
                                        "', which has this shape for the product alone");
   args.epilogue.output_type = DataType::Float32;
-  choices = loaded_choices(args, kH200);
+  choices = loaded_choices(args, kTunedH200);
   ASSERT_THAT(choices, SizeIs(2));
   EXPECT_EQ(choices[0].config, "mma_sync_fake");
   EXPECT_TRUE(choices[0].is_for_operation);
   EXPECT_EQ(choices[1].config, "wgmma_fake");
   args.epilogue.has_aux = true;
-  choices = loaded_choices(args, kH200);
+  choices = loaded_choices(args, kTunedH200);
   ASSERT_THAT(choices, SizeIs(1));
   EXPECT_FALSE(choices[0].is_for_operation);
 }
@@ -380,18 +389,18 @@ TEST_F(TuningFile, HoldsForAnEpilogueUnlessThereIsAnEntryForIt) {
 TEST_F(TuningFile, IsLoadedFromC) {
   EXPECT_EQ(load_tuning_file_from_c(nullptr), HGEMM_INVALID_ARGUMENT);
   EXPECT_STREQ(hgemm_last_error_message(), "path is null");
-  const std::string path = write(file_of(entry("wgmma_fake", kShape)));
+  const std::string path = write(tuning_file_of(entry("wgmma_fake", kShape)));
   EXPECT_EQ(load_tuning_file_from_c(path.c_str()), HGEMM_OK) << hgemm_last_error_message();
   EXPECT_STREQ(hgemm_last_error_message(), "");
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("wgmma_fake"));
-  write(file_of("", kGpu, "7"));
+  write(tuning_file_of("", kGpu, "7"));
   EXPECT_EQ(load_tuning_file_from_c(path.c_str()), HGEMM_UNSUPPORTED);
   EXPECT_THAT(hgemm_last_error_message(), HasSubstr("has version 7 of the format"));
 }
 
 TEST_F(TuningFile, IsLoadedWhileOthersLookThingsUp) {
-  const std::string first = write(file_of(entry("wgmma_fake", kShape)), "first.json");
-  const std::string second = write(file_of(entry("mma_sync_fake", kShape)), "second.json");
+  const std::string first = write(tuning_file_of(entry("wgmma_fake", kShape)), "first.json");
+  const std::string second = write(tuning_file_of(entry("mma_sync_fake", kShape)), "second.json");
   ASSERT_TRUE(load_tuning_file(first).ok());
   std::atomic<bool> stop = false;
   std::atomic<int> faults = 0;
@@ -426,7 +435,7 @@ GemmDescriptor problem_of_entry() {
 }
 
 TEST_F(TuningFile, OfTheEnvironmentIsReadByTheFirstPlan) {
-  const std::string path = write(file_of(entry("mma_sync_fake", kShape)));
+  const std::string path = write(tuning_file_of(entry("mma_sync_fake", kShape)));
   setenv("HGEMM_TUNING_FILE", path.c_str(), 1);
   EXPECT_THAT(configs_for(args_of_entry()), IsEmpty());
   GemmPlan plan;
@@ -436,7 +445,7 @@ TEST_F(TuningFile, OfTheEnvironmentIsReadByTheFirstPlan) {
   write("no JSON any more");
   ASSERT_TRUE(plan.create(problem_of_entry()).ok());
   EXPECT_THAT(plan.explain(), Not(HasSubstr("HGEMM_TUNING_FILE"))) << "it is read once";
-  const std::string loaded = write(file_of(entry("wgmma_fake", kShape)), "loaded.json");
+  const std::string loaded = write(tuning_file_of(entry("wgmma_fake", kShape)), "loaded.json");
   ASSERT_TRUE(load_tuning_file(loaded).ok());
   EXPECT_THAT(configs_for(args_of_entry()), ElementsAre("wgmma_fake", "mma_sync_fake"));
   setenv("HGEMM_TUNING_FILE", "", 1);
@@ -454,7 +463,7 @@ TEST_F(TuningFile, OfTheEnvironmentStopsNoPlan) {
     EXPECT_THAT(plan.explain(), HasSubstr("\nHGEMM_TUNING_FILE is not used: the tuning file '" + missing +
                                           "' does not exist\nwgmma_fake\n"));
   }
-  const std::string path = write(file_of(entry("mma_sync_fake", kShape)));
+  const std::string path = write(tuning_file_of(entry("mma_sync_fake", kShape)));
   setenv("HGEMM_TUNING_FILE", path.c_str(), 1);
   emulator::configure({.sms = 100});
   ASSERT_TRUE(plan.create(problem_of_entry()).ok());

@@ -22,7 +22,7 @@
 namespace hopper_gemm {
 namespace {
 
-constexpr double kTimeoutSeconds = 60;
+constexpr double kCublasTimeoutSeconds = 60;
 constexpr float kUntouched = -12345;
 
 struct Case {
@@ -141,14 +141,14 @@ TEST_P(CublasBaseline, GemmExIsExact) {
   ASSERT_TRUE(Cublas::create(&cublas).ok());
   const Status launched = cublas->gemm(args_, nullptr);
   ASSERT_TRUE(launched.ok()) << launched.message();
-  ASSERT_TRUE(wait_with_watchdog(nullptr, kTimeoutSeconds).ok());
+  ASSERT_TRUE(wait_with_watchdog(nullptr, kCublasTimeoutSeconds).ok());
   expect_bf16_product();
 }
 
 TEST_P(CublasBaseline, Fp32OutputIsExact) {
   DeviceBuffer<float> d;
   upload(std::vector<float>(static_cast<std::size_t>(d_.size()), kUntouched), &d);
-  const Status computed = cublas_gemm_fp32(args_, d.data(), ld_.d, kTimeoutSeconds, nullptr);
+  const Status computed = cublas_gemm_fp32(args_, d.data(), ld_.d, kCublasTimeoutSeconds, nullptr);
   ASSERT_TRUE(computed.ok()) << computed.message();
   expect_product(download(d), [](double exact) { return static_cast<float>(exact); });
 }
@@ -166,7 +166,7 @@ TEST_P(CublasBaseline, EveryLtCandidateIsExact) {
     const Status launched = candidates->launch(i, args_, nullptr);
     if (launched.code() == StatusCode::Unsupported) continue;
     ASSERT_TRUE(launched.ok()) << launched.message();
-    ASSERT_TRUE(wait_with_watchdog(nullptr, kTimeoutSeconds).ok());
+    ASSERT_TRUE(wait_with_watchdog(nullptr, kCublasTimeoutSeconds).ok());
     expect_bf16_product();
   }
 }
@@ -202,7 +202,7 @@ TEST_P(CublasBaseline, CandidatesThatLeaveOutPartOfKAreFound) {
   };
   CandidateVerdicts verdicts;
   const GemmProblem problem = {.shape = GetParam().shape, .a_layout = GetParam().a_layout};
-  const Status checked = check_candidates(problem, 4, launch, 1, kTimeoutSeconds, &verdicts);
+  const Status checked = check_candidates(problem, 4, launch, 1, kCublasTimeoutSeconds, &verdicts);
   ASSERT_TRUE(checked.ok()) << checked.message();
   EXPECT_EQ(verdicts.sound, (std::vector<std::size_t>{0, 2, 3}));
   EXPECT_EQ(verdicts.wrong, std::vector<std::size_t>{1});

@@ -18,7 +18,6 @@
 namespace hopper_gemm::library {
 namespace {
 
-constexpr double kInputBytes = 2;
 // An H200 runs about 120 CTAs at a time in clusters of 4 or 8. These are the numbers of clusters that fill it, one for
 // each number of tiles that D may have. static_assert: the number of K's last element still fits 32 bits, for any K,
 // when the clusters' K blocks extend past the end of K.

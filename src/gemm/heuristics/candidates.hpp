@@ -12,6 +12,9 @@
 
 namespace hopper_gemm::library {
 
+/// Bytes of an element of A or B.
+inline constexpr int kInputBytes = 2;
+
 /// All configurations that a name can mean: every compiled kernel with every split-K that it can have, within a cluster
 /// and through the workspace.
 std::vector<GemmConfig> all_configs();

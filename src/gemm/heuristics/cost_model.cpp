@@ -13,8 +13,6 @@
 namespace hopper_gemm::library {
 namespace {
 
-constexpr double kInputBytes = 2;
-
 /// Whether a CTA loads less at a time than kernels that have as many stages as fit.
 bool has_few_stages(const KernelConfig& kernel) {
   constexpr int kMostBytes = 128 * 1024;
@@ -259,7 +257,7 @@ double bytes_of(const KernelArgs& args) {
   const double outputs = (epilogue.is_gated ? 0.5 : 1.0) + (epilogue.has_aux ? 1 : 0);
   const double matrices =
       outputs * args.batch_count + (epilogue.beta != 0 ? batches_of(epilogue.c_batch_stride) : 0);
-  return kInputBytes * k * (m * batches_of(args.a.batch_stride) + n * batches_of(args.b.batch_stride)) +
+  return 1.0 * kInputBytes * k * (m * batches_of(args.a.batch_stride) + n * batches_of(args.b.batch_stride)) +
          1.0 * m * n * matrices * size_of(epilogue.output_type);
 }
 

@@ -69,7 +69,6 @@ bool loads_whole_stages(const KernelConfig& kernel, int k) {
 /// Otherwise it is [batch, 1, lines, K], with boxes of one K block. lines: of the operand; box_lines: of a stage.
 Status encode_stages(const char* name, const OperandArgs& operand, const KernelArgs& args,
                      const KernelConfig& kernel, int lines, int box_lines, TensorMap* tensor_map) {
-  constexpr int kInputBytes = 2;
   constexpr std::int64_t kBlockBytes = kBlockK * kInputBytes;
   const bool is_whole = loads_whole_stages(kernel, args.shape.k);
   const std::int64_t block = is_whole ? kBlockK : args.shape.k;

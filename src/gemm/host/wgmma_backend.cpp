@@ -35,8 +35,6 @@ namespace hopper_gemm::library {
 namespace wgmma {
 namespace {
 
-constexpr int kInputBytes = 2;
-
 std::string fault_of_input(const char* name, const OperandArgs& operand, int alignment_bytes,
                            int batch_count) {
   return fault_of_operand(name, operand.leading_dimension, operand.batch_stride, batch_count, alignment_bytes,
