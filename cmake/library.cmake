@@ -25,6 +25,7 @@ function(hg_add_library_host target)
   target_include_directories(${target} PUBLIC ${HG_GENERATED_INCLUDE_DIR})
   # The parser of JSON is in headers, so that the library needs none when it runs.
   target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
+  hg_compile_together(${target} 6)
 endfunction()
 
 hg_add_library_host(hopper_gemm_library_host)

@@ -60,8 +60,9 @@ function(hg_compile_for target architectures)
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-gencode arch=compute_80,code=[${machine_code},compute_80]>")
 endfunction()
 
-# hg_compile_together(target files): lets nvcc compile so many of the target's files at once, because parsing the CUDA
-# headers takes longer than compiling a small kernel. CMake can do so since 3.31.
+# hg_compile_together(target files): lets the compiler compile so many of the target's files at once, because parsing
+# headers takes longer than compiling a small kernel, or most of the host's files. CMake can do so for CUDA since 3.31.
+# Names in the anonymous namespaces of these files must differ.
 function(hg_compile_together target files)
   if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.31)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})

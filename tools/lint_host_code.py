@@ -30,20 +30,29 @@ def is_ours(root, file):
     return root in file.parents and not {"build", ".deps"} & set(file.relative_to(root).parts)
 
 
+def sources_of(entry):
+    """The source of a compile command, or those that a file of a unity build includes."""
+    file = pathlib.Path(entry["directory"], entry["file"])
+    if file.parent.name != "Unity" or file.suffix != ".cxx":
+        return [file]
+    return map(pathlib.Path, re.findall(r'^#include "(.*)"$', file.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def groups_of(root, entries):
     """The sources by directory and arguments of their compile command, which are those of a target."""
     groups = {}
     seen = set()
     for entry in entries:
-        file = pathlib.Path(entry["directory"], entry["file"])
-        if file in seen or file.suffix != ".cpp" or not is_ours(root, file):
+        files = [file for file in sources_of(entry)
+                 if file not in seen and file.suffix == ".cpp" and is_ours(root, file)]
+        if not files:
             continue
-        seen.add(file)
+        seen.update(files)
         arguments = shlex.split(entry["command"])
         for option in ("-o", "-c"):
             place = arguments.index(option)
             del arguments[place:place + 2]
-        groups.setdefault((entry["directory"], tuple(arguments)), []).append(file)
+        groups.setdefault((entry["directory"], tuple(arguments)), []).extend(files)
     return groups
 
 
