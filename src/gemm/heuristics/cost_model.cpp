@@ -30,9 +30,9 @@ enum class Neighbours {
 double tile_slowness(const CostModel& model, const KernelConfig& kernel, Neighbours neighbours) {
   constexpr int kFewColumns = 64;
   const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
-  const int tile_n = is_swapped ? std::max(kernel.block_m, kFewColumns) : kernel.block_n;
-  const int wgmma_n = kernel.divides_wgmma_n ? tile_n / kernel.consumers : tile_n;
-  if (wgmma_n == kFewColumns) return model.slowness_64_columns;
+  const int columns =
+      kernel.schedule == Schedule::SmallM ? kernel.block_n : std::max(wgmma_n(kernel), kFewColumns);
+  if (columns == kFewColumns) return model.slowness_64_columns;
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) {
     return is_swapped ? model.slowness_one_consumer_swapped : model.slowness_one_consumer;
   }
@@ -201,8 +201,8 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// clusters: of the grid, one for each tile; active: how many run at a time.
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us) {
   constexpr double kFewUs = 15;
-  const int size = cluster_size(config);
   constexpr double kManyOfThem = 0.8;
+  const int size = cluster_size(config);
   const bool is_short = busy_us < kFewUs;
   const bool has_room = 2 * clusters <= active;
   const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
