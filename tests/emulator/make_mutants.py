@@ -1,18 +1,27 @@
 #!/usr/bin/env python3
-"""Writes kernels of the ladder and of the library with one deliberate mistake each, which the emulator must find.
+"""Writes kernels of the ladder and of the library with deliberate mistakes, which the emulator must find.
 
 usage: make_mutants.py SOURCE_ROOT OUTPUT_FOLDER
        make_mutants.py --list
 
-A mutant's kernel becomes OUTPUT_FOLDER/NAME/kernel.cu. A header that the mistake is in becomes
-OUTPUT_FOLDER/NAME/include/... or OUTPUT_FOLDER/NAME/src/..., which are include paths that come before the project's.
-mutants_test.cpp holds what the emulator says of each mutant. Files whose text does not change are left alone, so that
-only the mutants of what was edited are compiled again.
---list prints a line for each mutant: its name, its namespace, and the files that it is made from.
+A mutant is a kernel with one mistake. The mutants of a kernel share a program where the mistake can be chosen at run
+time: the program holds the right and the wrong expressions or statements, and choose_mutant() says which it executes.
+The others, of COMPILED_ALONE, have a program each.
+
+A program's kernel becomes OUTPUT_FOLDER/PROGRAM/kernel.cu. A header that a mistake is in becomes
+OUTPUT_FOLDER/PROGRAM/include/... or OUTPUT_FOLDER/PROGRAM/src/..., which are include paths that come before the
+project's. OUTPUT_FOLDER/programs.inc tells mutants_test.cpp where each mutant is. That test holds what the emulator
+says of each. Files whose text does not change are left alone, so that only the programs of what was edited are compiled
+again.
+--list prints a line for each program: its name, its namespace, whether it runs once (1 or 0), and the files that it is
+made from.
 """
 
+import dataclasses
 import pathlib
 import sys
+
+import run_time_choice
 
 V02 = "src/ladder/hopper/v02_large_tile.cu"
 V04 = "src/ladder/hopper/v04_two_consumers.cu"
@@ -221,6 +230,7 @@ ONLY_TILE = {
 }
 
 # In a mutant of the general epilogue, no other kernel is compiled, and of two layouts at most.
+GENERAL_PREFIX = "library_general_"
 GENERAL = [
     (MIXED_N_LAUNCH, "return kernel_of_type<EpilogueKind::AlphaOnly>(args);",
      "return kernel_of_type<EpilogueKind::General>(args);"),
@@ -676,26 +686,25 @@ MUTANTS = {
         (WIDE_GEMM, "pending.block_n / Config::kStoreN % Config::kStoreBuffers", "0")]),
     "library_cooperative_mixed_n_stored_through_rows_in_use": (WIDE, [
         (WIDE_GEMM, "stage, piece % Config::kStoreBuffers,", "stage, (piece + 1) % Config::kStoreBuffers,")]),
-    "library_general_cooperative_mixed_n_bias_before_it_has_come": (WIDE, [(BIAS_QUEUE, BIAS_HAS_COME, ""), *GENERAL]),
-    "library_general_cooperative_mixed_n_bias_over_the_last_one": (WIDE, [(BIAS_QUEUE, BIAS_SLOT_IS_FREE, ""), *GENERAL]),
-    "library_general_cooperative_mixed_n_bias_never_read": (WIDE, [(BIAS_QUEUE, BIAS_HAS_BEEN_READ, ""), *GENERAL]),
+    "library_general_cooperative_mixed_n_bias_before_it_has_come": (WIDE, [(BIAS_QUEUE, BIAS_HAS_COME, "")]),
+    "library_general_cooperative_mixed_n_bias_over_the_last_one": (WIDE, [(BIAS_QUEUE, BIAS_SLOT_IS_FREE, "")]),
+    "library_general_cooperative_mixed_n_bias_never_read": (WIDE, [(BIAS_QUEUE, BIAS_HAS_BEEN_READ, "")]),
     "library_general_cooperative_mixed_n_staged_too_early": (WIDE, [
-        (WIDE_GEMM, GENERAL_STORED, GENERAL_STORED.replace("- 1>", ">")), *GENERAL]),
+        (WIDE_GEMM, GENERAL_STORED, GENERAL_STORED.replace("- 1>", ">"))]),
     "library_general_cooperative_mixed_n_second_part_staged_too_early": (WIDE, [
-        (WIDE_GEMM, "waits_for_all = is_first && part != 0;", "waits_for_all = false;"), *GENERAL]),
+        (WIDE_GEMM, "waits_for_all = is_first && part != 0;", "waits_for_all = false;")]),
     "library_general_cooperative_mixed_n_one_buffer_for_all": (WIDE, [
-        (WIDE_GEMM, "((is_odd ? buffer : 1) + part)", "(1 + part)"), *GENERAL]),
+        (WIDE_GEMM, "((is_odd ? buffer : 1) + part)", "(1 + part)")]),
     "library_general_cooperative_mixed_n_groups_not_counted": (WIDE, [
-        (STORE, "    ptx::cp_async_bulk_commit_group();\n", "    if (!by_elements) ptx::cp_async_bulk_commit_group();\n"),
-        *GENERAL]),
+        (STORE, "    ptx::cp_async_bulk_commit_group();\n", "    if (!by_elements) ptx::cp_async_bulk_commit_group();\n")]),
     "library_general_cooperative_mixed_n_staged_without_a_fence": (WIDE, [
-        (STORE, "  ptx::fence_proxy_async_shared_cta();\n", ""), *GENERAL]),
-    "library_general_pingpong_staged_too_early": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_STORED, ""), *GENERAL]),
+        (STORE, "  ptx::fence_proxy_async_shared_cta();\n", "")]),
+    "library_general_pingpong_staged_too_early": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_STORED, "")]),
     "library_general_pingpong_c_before_it_has_come": (PINGPONG, [
-        (LOAD_C, '  watched_wait(bar, static_cast<cuda::std::uint32_t>(subtile % 2), "reader of C", 0);\n', ""), *GENERAL]),
-    "library_general_pingpong_c_of_the_phase_before": (PINGPONG, [(LOAD_C, "(subtile % 2)", "(0)"), *GENERAL]),
+        (LOAD_C, '  watched_wait(bar, static_cast<cuda::std::uint32_t>(subtile % 2), "reader of C", 0);\n', "")]),
+    "library_general_pingpong_c_of_the_phase_before": (PINGPONG, [(LOAD_C, "(subtile % 2)", "(0)")]),
     "library_general_pingpong_bias_of_the_tile_before": (PINGPONG, [
-        (PINGPONG_GEMM, "      bias_phase ^= 1;\n", ""), *GENERAL]),
+        (PINGPONG_GEMM, "      bias_phase ^= 1;\n", "")]),
     "library_pingpong_skips_nothing": (PINGPONG, [(PINGPONG_GEMM, PINGPONG_SKIP, "      bias_phase")]),
     "library_pingpong_skips_without_the_phase": (PINGPONG, [
         (PINGPONG_GEMM, "past / Config::kNumStages % 2", "past / Config::kNumStages % 1")]),
@@ -729,6 +738,66 @@ MUTANTS = {
 }
 
 
+# Mistakes that cannot be chosen at run time: in types, constants and template arguments, and in declarations.
+COMPILED_ALONE = {
+    "library_control", "library_pace_control", "v17_pace_control", "v17_pace_waits_for_ever",
+    "bytes_of_b_only", "bytes_of_whole_b_from_each_cta", "multicast_mask_off_by_one", "multicast_to_one_cta",
+    "tensor_map_with_another_swizzle", "consumers_want_too_many_registers", "queue_of_one_reader_too_few",
+    "queue_of_one_reader_too_many", "queue_released_before_it_is_read", "staging_misaligned",
+    "descriptor_strides_swapped", "descriptor_stride_of_half_a_row", "descriptor_without_swizzle",
+    "descriptor_with_another_swizzle", "library_pingpong_atoms_of_b_as_if_k_major",
+    "library_cooperative_mixed_n_pace_waits_for_ever", "library_cooperative_mixed_n_pace_in_later_waves",
+    "library_cooperative_mixed_n_atoms_of_a_as_if_k_major", "library_cooperative_mixed_n_atoms_of_b_as_if_k_major",
+}
+
+@dataclasses.dataclass
+class Program:
+    """A program that holds one mutant, or several of one kernel, of which it runs the one that is chosen."""
+
+    name: str
+    kernel: str
+    unused: list  # the replacements that all of its mutants have
+    mutants: list  # numbered from 1; a control has no number
+    is_alone: bool
+
+    @property
+    def sources(self):
+        """The kernel, and the other files that are replaced."""
+        replacements = self.unused + [replacement for name in self.mutants for replacement in MUTANTS[name][1]]
+        return [self.kernel] + sorted({path for path, _, _ in replacements} - {self.kernel})
+
+    @property
+    def runs_once(self):
+        """Whether to compile it is more work than to run it. A control runs in many schedules."""
+        return self.is_alone and not self.name.endswith("control")
+
+
+def unused_of(name):
+    """What a mutant does not run, and what is compiled in its place."""
+    tile = next((tile for prefix, tile in ONLY_TILE.items() if name.startswith(prefix)), [])
+    return UNUSED.get(MUTANTS[name][0], []) + tile + (GENERAL if name.startswith(GENERAL_PREFIX) else [])
+
+
+def program_name(name):
+    """The program that holds a mutant, if it is not alone: v11_stmatrix for a ladder's kernel, and library_64x64 or
+    library_general_pingpong for one of the library's."""
+    kernel = pathlib.PurePath(MUTANTS[name][0]).stem
+    if not name.startswith("library_"):
+        return kernel
+    tile = next((prefix.removesuffix("_") for prefix in ONLY_TILE if name.startswith(prefix)), None)
+    return tile or (GENERAL_PREFIX if name.startswith(GENERAL_PREFIX) else "library_") + kernel
+
+
+def programs():
+    """All programs."""
+    result = {}
+    for name, (kernel, _) in MUTANTS.items():
+        is_alone = name in COMPILED_ALONE
+        program = Program(name if is_alone else program_name(name), kernel, unused_of(name), [], is_alone)
+        result.setdefault(program.name, program).mutants.append(name)
+    return list(result.values())
+
+
 def namespace_of(kernel):
     """v11 for src/ladder/hopper/v11_stmatrix.cu, ampere::v2 for src/ladder/ampere/v2_cp_async.cu, and
     library::pingpong for src/gemm/host/pingpong.cu."""
@@ -739,32 +808,46 @@ def namespace_of(kernel):
     return version if path.parent.name == "hopper" else f"{path.parent.name}::{version}"
 
 
-def sources_of(kernel, replacements):
-    """The kernel, and the other files that are replaced."""
-    return [kernel] + sorted({path for path, _, _ in replacements} - {kernel})
+def position_of(old, text, path, name):
+    """Where a text begins that must occur once."""
+    if text.count(old) != 1:
+        sys.exit(f"mutant {name}: {path} must hold this once, and holds it {text.count(old)} times, so that the table "
+                 f"in {__file__} must follow it:\n{old}")
+    return text.index(old)
 
 
-def replacements_of(name):
-    """What is replaced in a mutant: the mistake, and what it does not run."""
-    kernel, mistake = MUTANTS[name]
-    tile = next((tile for prefix, tile in ONLY_TILE.items() if name.startswith(prefix)), [])
-    return mistake + UNUSED.get(kernel, []) + tile
-
-
-def mutate(root, name):
-    """The mutant's files: what each is made from, and its text."""
-    kernel, _ = MUTANTS[name]
-    replacements = replacements_of(name)
-    texts = {path: (root / path).read_text(encoding="utf-8") for path in sources_of(kernel, replacements)}
-    for path, old, new in replacements:
-        count = texts[path].count(old)
-        if count != 1:
-            sys.exit(f"mutant {name}: {path} must hold this once, and holds it {count} times, so that the table in "
-                     f"{__file__} must follow it:\n{old}")
-        texts[path] = texts[path].replace(old, new)
-    if not namespace_of(kernel).startswith("library::"):
-        texts[kernel] += LAUNCH.format(namespace=namespace_of(kernel))
+def files_of(root, program):
+    """A program's files: what each is made from, and its text."""
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in program.sources}
+    for path, old, new in program.unused:
+        begin = position_of(old, texts[path], path, program.name)
+        texts[path] = texts[path][:begin] + new + texts[path][begin + len(old):]
+    for path in texts:
+        edits = []
+        for number, name in enumerate(program.mutants, 1):
+            for mistake_path, old, new in MUTANTS[name][1]:
+                if mistake_path != path:
+                    continue
+                begin = position_of(old, texts[path], path, name)
+                edits += ([run_time_choice.Edit(begin, begin + len(old), new, number, False)] if program.is_alone
+                          else run_time_choice.edits_of(texts[path], begin, old, new, number))
+        if program.is_alone:
+            for edit in sorted(edits, key=lambda edit: edit.begin, reverse=True):
+                texts[path] = texts[path][:edit.begin] + edit.new + texts[path][edit.end:]
+        else:
+            texts[path] = run_time_choice.with_choices(texts[path], edits)
+    if not program.is_alone:
+        texts[program.kernel] = run_time_choice.PREAMBLE + texts[program.kernel]
+    if not namespace_of(program.kernel).startswith("library::"):
+        texts[program.kernel] += LAUNCH.format(namespace=namespace_of(program.kernel))
     return texts
+
+
+def write_text(path, text):
+    """Writes a file if its text changes."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def write(folder, texts):
@@ -774,21 +857,23 @@ def write(folder, texts):
         if path.is_file() and path not in targets:
             path.unlink()
     for path, text in targets.items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        write_text(path, text)
 
 
 def main():
     if sys.argv[1:] == ["--list"]:
-        for name, (kernel, _) in MUTANTS.items():
-            print(name, namespace_of(kernel), *sources_of(kernel, replacements_of(name)))
+        for program in programs():
+            print(program.name, namespace_of(program.kernel), int(program.runs_once), *program.sources)
         return
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     root, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    for name in MUTANTS:
-        write(output / name, mutate(root, name))
+    table = ""
+    for program in programs():
+        write(output / program.name, files_of(root, program))
+        for number, name in enumerate(program.mutants, 1):
+            table += f'{{"{name}", "{program.name}", {0 if program.is_alone else number}}},\n'
+    write_text(output / "programs.inc", table)
 
 
 if __name__ == "__main__":
