@@ -911,17 +911,24 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_TRUE(overlaps({16, 264 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 198 * 256, 4096}, tile(64, 256, 5, 1)));
   // Short ones: room for all, for some, for nearly none, two waves.
-  EXPECT_TRUE(overlaps({16, 66 * 256, 128}, tile(64, 256, 5, 1)));
-  EXPECT_FALSE(overlaps({16, 67 * 256, 128}, tile(64, 256, 5, 1)));
-  EXPECT_FALSE(overlaps({16, 105 * 256, 128}, tile(64, 256, 5, 1)));
-  EXPECT_TRUE(overlaps({16, 106 * 256, 128}, tile(64, 256, 5, 1)));
-  EXPECT_TRUE(overlaps({16, 140 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({16, 66 * 256, 1024}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 67 * 256, 1024}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 105 * 256, 1024}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({16, 106 * 256, 1024}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({16, 140 * 256, 512}, tile(64, 256, 5, 1)));
+  // Memory does not limit these: short, long.
+  EXPECT_TRUE(overlaps({16, 67 * 256, 128}, tile(64, 256, 5, 1)));
+  EXPECT_TRUE(overlaps({9 * 64, 11 * 256, 16384}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
   // Those that share SMs: short, long, all at a time.
   EXPECT_TRUE(overlaps({16, 4096, 512}, tile(16, 64, 7, 1)));
   EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
   EXPECT_TRUE(overlaps({16, 132 * 64, 65536}, tile(16, 64, 7, 1)));
-  // Clusters of two that fill SMs: short, many, few, many that take long, few, several tiles each.
+  // Short clusters of two that fill SMs: memory limits them, it does not, room for all.
+  EXPECT_FALSE(overlaps({16, 80 * 128, 1024}, tile(64, 64, 12, 2)));
+  EXPECT_TRUE(overlaps({16, 80 * 128, 128}, tile(64, 64, 12, 2)));
+  EXPECT_TRUE(overlaps({16, 66 * 128, 1024}, tile(64, 64, 12, 2)));
+  // Short, many, few, many that take long, few, several tiles each.
   EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));
   EXPECT_FALSE(overlaps({64, 60 * 128, 8192}, tile(64, 64, 12, 2)));
@@ -1053,11 +1060,11 @@ TEST(WgmmaEstimate, SaysWhatLimitsAConfiguration) {
   };
   using library::Limit;
   EXPECT_EQ(estimate_of({8192, 8192, 8192}, "cooperative_256x192+128_s4_c1x2").limit, Limit::TensorCores);
-  EXPECT_EQ(estimate_of({8192, 8192, 8192}, "cooperative_64x128_w1_s8").limit, Limit::L2);
+  EXPECT_EQ(estimate_of({512, 2112, 8192}, "cooperative_64x128_w1_s8").limit, Limit::L2);
   EXPECT_EQ(estimate_of({1, 8192, 8192}, "small_m_16x64x128_t_s5").limit, Limit::Memory);
   EXPECT_EQ(estimate_of({256, 256, 4096}, "cooperative_64x64_w1_s12").limit, Limit::Latency);
   EXPECT_EQ(estimate_of({64, 64, 64}, "cooperative_64x64_w1_s12").limit, Limit::Overhead);
-  EXPECT_EQ(estimate_of({1024, 1024, 64}, "cooperative_128x256_s4").limit, Limit::Stores);
+  EXPECT_EQ(estimate_of({1024, 2048, 64}, "cooperative_160x256_t_s4").limit, Limit::Stores);
   // Two tiles of 64 columns for each of 66 SMs, and one for the others.
   const library::Estimate two_waves = estimate_of({64, 64 * 198, 4096}, "cooperative_64x64_w1_s12");
   EXPECT_EQ(two_waves.waves, 2);

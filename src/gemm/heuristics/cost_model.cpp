@@ -51,6 +51,7 @@ double slowness(const CostModel& model, const KernelConfig& kernel, Neighbours n
 double memory_share(const CostModel& model, const KernelArgs& args, const GemmConfig& config) {
   // The CTAs that share K read as many pieces of each row at a time.
   if (config.split_k * config.workspace_split_k > 1) return model.split_memory_share;
+  if (cluster_size(config) > 1) return model.cluster_memory_share;
   // For single products with few stages it was not measured to be more.
   const bool is_more = has_few_stages(config.kernel) && args.batch_count > 1;
   return is_more ? model.few_stages_memory_share : model.memory_share;
@@ -181,12 +182,12 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 }
 
 /// Whether launches gain if they begin while the kernel before them in the stream ends. Waiting CTAs take the SMs that
-/// become free first. This is what was measured:
-/// - Fewer CTAs than SMs are then spread unevenly, which costs time if they take long. 16x28672x4096 with 112 CTAs of
-///   64x256 went from 57.2 to 61.2 us when launches began before the loads of those before them.
-/// - Short single CTAs gain if there is room for all of the next launch (4x16384x1664 with 64 CTAs of 64x256 went from
-///   16.7 to 15.4 us) or for nearly none of it (60x8960x1792 with 112 CTAs of 128x80 went from 11.6 to 10.8). Otherwise
-///   they lose: 28x9728x2560 with a row-major B and 76 CTAs of 48x128 went from 15.3 to 18.7 us.
+/// become free first, so that CTAs that are fewer than SMs are spread unevenly. This is what was measured
+/// (profiles/experiments.md, 53):
+/// - Single CTAs save up to 1.3 us of the launch. They lose more than that if memory nearly limits them and they take long:
+///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose alike.
+/// - Where memory limits them, short ones still gain if there is room for all of the next launch (4x16384x1664 with 64 CTAs of
+///   64x256 went from 16.7 to 15.4 us) or for nearly none of it (60x8960x1792 with 112 CTAs of 128x80 went from 11.6 to 10.8).
 /// - Single CTAs that share an SM gain if they are short, or if all of them run at a time.
 /// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
 ///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
@@ -194,22 +195,27 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// - Clusters gain if there is room for nearly none of the next launch: 64x3584x18944 with 28 of at most 30 clusters of
 ///   four went from 39.3 to 38.0 us.
 /// - Clusters also gain if there is room for all of the next launch. This was measured for pairs that share SMs
-///   (1x4608x3584 went from 11.3 to 10.4 us) and for larger clusters. Pairs that do not share SMs gain whenever they
-///   are short.
+///   (1x4608x3584 went from 11.3 to 10.4 us) and for larger clusters.
 /// - Clusters must not take tiles in an order that knows which clusters share a GPC.
 ///
-/// clusters: of the grid, one for each tile; active: how many run at a time.
-bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us) {
+/// clusters: of the grid, one for each tile; active: how many run at a time; memory_us: the part of busy_us in which memory
+/// delivers.
+bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us,
+                 double memory_us) {
   constexpr double kFewUs = 15;
   constexpr double kManyOfThem = 0.8;
+  constexpr double kSavedUs = 1.2;
+  constexpr double kUnlimitedShare = 0.6;
   const int size = cluster_size(config);
   const bool is_short = busy_us < kFewUs;
   const bool has_room = 2 * clusters <= active;
   const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
+  const bool saves_more = 2 * (memory_us - kUnlimitedShare * busy_us) < kSavedUs;
   if (size == 1) {
     if (config.kernel.schedule == Schedule::SmallM) {
       return is_short || clusters <= active || !shares_an_sm(config.kernel);
     }
+    if (saves_more) return true;
     if (is_short) return has_room || leaves_none;
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
@@ -222,7 +228,8 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   const bool takes_long = busy_us > kManyUs;
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
-  return leaves_none || (size == 2 ? is_short : has_room);
+  if (size > 2) return leaves_none || has_room;
+  return leaves_none || (is_short && (has_room || saves_more));
 }
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,
@@ -301,15 +308,11 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double exchange_us = reduce_us(model, args, config, rows * kernel.block_n);
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
-  // The least time in which memory delivers the operands and takes D. The last wave's tiles have the memory to themselves,
-  // but few CTAs do not get all that it could deliver.
-  const double all_sms_get = model.memory_peak * memory_share(model, args, config);
-  const double cta_gets = kernel.schedule == Schedule::SmallM ? all_sms_get : model.sm_memory_bytes_per_us;
-  const double cluster_bytes = bytes_of(args) / static_cast<double>(clusters);
+  // The least time in which memory delivers the operands and takes D. The last wave's tiles have the memory to themselves.
+  const double cluster_memory_us = bytes_of(args) / static_cast<double>(clusters) /
+                                   (model.memory_peak * memory_share(model, args, config));
   const auto memory_us = [&](std::int64_t of_wave) {
-    if (of_wave == 0) return 0.0;
-    const double bytes = cluster_bytes * static_cast<double>(of_wave);
-    return bytes / std::min(all_sms_get, static_cast<double>(of_wave * size) * cta_gets);
+    return cluster_memory_us * static_cast<double>(of_wave);
   };
   const auto wave_us = [&](std::int64_t of_wave) { return both(tile_us, memory_us(of_wave)); };
   const std::int64_t full_waves = clusters / active;
@@ -321,12 +324,13 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           ? 0
           : model.workspace_us + (config.split_k > 1 ? model.workspace_cluster_us : 0) +
                 2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
-  const bool overlaps = (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us);
-  // Single CTAs that leave no room save nothing, although they overlap.
+  const double all_memory_us = times_full * memory_us(active) + memory_us(rest);
+  const bool overlaps =
+      (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us, all_memory_us);
   const double saved_us = !overlaps                ? 0
                           : 2 * clusters <= active ? model.side_by_side_us
                           : size > 1               ? model.overlap_us
-                                                   : 0;
+                                                   : model.cta_overlap_us;
   const double overhead_us =
       model.launch_us - saved_us + model.fill_us + (size > 1 ? model.cluster_us : 0) + workspace_us;
   const auto all_waves = static_cast<double>(waves);
@@ -335,7 +339,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           .waves = static_cast<int>(waves),
           .last_wave = static_cast<double>(rest == 0 ? active : rest) / static_cast<double>(active),
           .limit = longest({{all_waves * k_blocks * block.us, block.limit},
-                            {times_full * memory_us(active) + memory_us(rest), Limit::Memory},
+                            {all_memory_us, Limit::Memory},
                             {overhead_us + all_waves * exchange_us, Limit::Overhead},
                             {all_waves * store_us, Limit::Stores}})
                        .limit,
@@ -410,7 +414,7 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const int last_n = waves > wide_waves ? tiles.narrow_n : tiles.wide_n;
   const double last_us = is_pingpong ? elems_of(last_n) * lone_epilogue_us(model, args, 1) : 0;
   const double peak_us = bytes_of(args) / model.memory_peak;
-  const double memory_us = peak_us / model.memory_share;
+  const double memory_us = peak_us / model.cluster_memory_share;
   const double least_us = args.batch_count == 1 ? 0 : peak_us / model.pingpong_batch_share;
   const double overhead_us = model.launch_us + model.fill_us + model.cluster_us;
   const std::int64_t in_last_wave = num_tiles - (waves - 1) * workers;

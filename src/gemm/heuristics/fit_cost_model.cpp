@@ -45,6 +45,7 @@ struct Coefficient {
 constexpr Coefficient kCoefficients[] = {
     {"launch_us", &CostModel::launch_us},
     {"overlap_us", &CostModel::overlap_us},
+    {"cta_overlap_us", &CostModel::cta_overlap_us},
     {"side_by_side_us", &CostModel::side_by_side_us},
     {"fill_us", &CostModel::fill_us},
     {"cluster_us", &CostModel::cluster_us},
@@ -59,7 +60,6 @@ constexpr Coefficient kCoefficients[] = {
     {"slowness_small_tiles", &CostModel::slowness_small_tiles},
     {"slowness_small_tiles_by_gpc", &CostModel::slowness_small_tiles_by_gpc},
     {"sm_bytes_per_us", &CostModel::sm_bytes_per_us},
-    {"sm_memory_bytes_per_us", &CostModel::sm_memory_bytes_per_us},
     {"small_m_sm_bytes_per_us", &CostModel::small_m_sm_bytes_per_us},
     {"sm_lines_per_us", &CostModel::sm_lines_per_us},
     {"l2_bytes_per_us", &CostModel::l2_bytes_per_us},
@@ -68,6 +68,7 @@ constexpr Coefficient kCoefficients[] = {
     {"l2_sharers_pairs_by_gpc", &CostModel::l2_sharers_pairs_by_gpc},
     {"l2_sharers_ctas_by_gpc", &CostModel::l2_sharers_ctas_by_gpc},
     {"memory_share", &CostModel::memory_share},
+    {"cluster_memory_share", &CostModel::cluster_memory_share},
     {"split_memory_share", &CostModel::split_memory_share},
     {"store_elems_per_us", &CostModel::store_elems_per_us},
     {"mixed_n_exposed_store", &CostModel::mixed_n_exposed_store},
