@@ -572,7 +572,6 @@ MUTANTS = {
          "matrix != nullptr &&")]),
 
     # The library: what its kernel has that the ladder's has not, and the pipeline again, which is written out anew.
-    "library_control": (LIBRARY, []),
     "library_pace_control": (WIDE, [ALWAYS_PACE]),
 
     # Launches that overlap.
@@ -740,7 +739,7 @@ MUTANTS = {
 
 # Mistakes that cannot be chosen at run time: in types, constants and template arguments, and in declarations.
 COMPILED_ALONE = {
-    "library_control", "library_pace_control", "v17_pace_control", "v17_pace_waits_for_ever",
+    "library_pace_control", "v17_pace_control", "v17_pace_waits_for_ever",
     "bytes_of_b_only", "bytes_of_whole_b_from_each_cta", "multicast_mask_off_by_one", "multicast_to_one_cta",
     "tensor_map_with_another_swizzle", "consumers_want_too_many_registers", "queue_of_one_reader_too_few",
     "queue_of_one_reader_too_many", "queue_released_before_it_is_read", "staging_misaligned",
