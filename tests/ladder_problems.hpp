@@ -185,8 +185,10 @@ inline std::vector<ConfigCase> config_cases(std::span<const KernelInfo> kernels)
   std::vector<ConfigCase> cases;
   for (const KernelInfo& kernel : kernels) {
     if (kernel.tuning == nullptr || kernel.version == "best") continue;
+    // 5 stages of 64, or 3 of 16.
+    const int k = kernel.version.starts_with("simt") ? 67 : 331;
     for (const DataType type : input_types(kernel)) {
-      GemmProblem problem = plain_problem(kernel, {261, 259, 331}, type);
+      GemmProblem problem = plain_problem(kernel, {261, 259, k}, type);
       problem.beta = -2;
       for (const std::string& config : kernel.tuning->configs({}))
         cases.push_back({kernel, config, {problem}});

@@ -910,8 +910,9 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   // Two waves of 132 CTAs, and two of 99.
   EXPECT_TRUE(overlaps({16, 264 * 256, 4096}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 198 * 256, 4096}, tile(64, 256, 5, 1)));
-  // Short ones: room for all, for some, for nearly none, two waves.
-  EXPECT_TRUE(overlaps({16, 66 * 256, 1024}, tile(64, 256, 5, 1)));
+  // Short ones that memory limits: room for all in a short and in a longer one, for some, for nearly none, two waves.
+  EXPECT_TRUE(overlaps({16, 66 * 256, 512}, tile(64, 256, 5, 1)));
+  EXPECT_FALSE(overlaps({16, 66 * 256, 1536}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 67 * 256, 1024}, tile(64, 256, 5, 1)));
   EXPECT_FALSE(overlaps({16, 105 * 256, 1024}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({16, 106 * 256, 1024}, tile(64, 256, 5, 1)));
@@ -928,6 +929,7 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({16, 80 * 128, 1024}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({16, 80 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({16, 66 * 128, 1024}, tile(64, 64, 12, 2)));
+  EXPECT_FALSE(overlaps({16, 66 * 128, 3072}, tile(64, 64, 12, 2)));
   // Short, many, few, many that take long, few, several tiles each.
   EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));

@@ -185,9 +185,11 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// become free first, so that CTAs that are fewer than SMs are spread unevenly. This is what was measured
 /// (profiles/experiments.md, 53):
 /// - Single CTAs save up to 1.3 us of the launch. They lose more than that if memory nearly limits them and they take long:
-///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose alike.
-/// - Where memory limits them, short ones still gain if there is room for all of the next launch (4x16384x1664 with 64 CTAs of
-///   64x256 went from 16.7 to 15.4 us) or for nearly none of it (60x8960x1792 with 112 CTAs of 128x80 went from 11.6 to 10.8).
+///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose as well, 3 % in the mean of seven shapes.
+/// - Where memory limits them, short ones still gain if there is room for nearly none of the next launch (60x8960x1792 with
+///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 12 us they gain if there is room for all of it (5x8192x1024
+///   with a row-major B and 64 CTAs of 48x128 went from 7.0 to 6.2 us), and then they lose: 8x6144x4096 with 48 such CTAs
+///   went from 15.4 to 21.4 us.
 /// - Single CTAs that share an SM gain if they are short, or if all of them run at a time.
 /// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
 ///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
@@ -203,12 +205,14 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us,
                  double memory_us) {
   constexpr double kFewUs = 15;
+  constexpr double kVeryFewUs = 10;
   constexpr double kManyOfThem = 0.8;
   constexpr double kSavedUs = 1.2;
   constexpr double kUnlimitedShare = 0.6;
   const int size = cluster_size(config);
   const bool is_short = busy_us < kFewUs;
   const bool has_room = 2 * clusters <= active;
+  const bool fits_beside = has_room && busy_us < kVeryFewUs;
   const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
   const bool saves_more = 2 * (memory_us - kUnlimitedShare * busy_us) < kSavedUs;
   if (size == 1) {
@@ -216,7 +220,7 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
       return is_short || clusters <= active || !shares_an_sm(config.kernel);
     }
     if (saves_more) return true;
-    if (is_short) return has_room || leaves_none;
+    if (is_short) return fits_beside || leaves_none;
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
     return ctas >= kMostOfThem * static_cast<double>(active);
@@ -229,7 +233,7 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
   if (size > 2) return leaves_none || has_room;
-  return leaves_none || (is_short && (has_room || saves_more));
+  return leaves_none || (is_short && (fits_beside || saves_more));
 }
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,

@@ -23,57 +23,57 @@ struct ExposedEpilogue {
 /// The coefficients of the estimates: times in microseconds, and rates per microsecond. `fit_cost_model` fitted them to
 /// profiles/h200/*_tuning*.csv and to profiles/h100/*_tuning*.csv (profiles/experiments.md, 40, 48, 50 and 51).
 struct CostModel {
-  double launch_us = 1.885;           ///< a kernel that has nothing to do
+  double launch_us = 1.869;           ///< a kernel that has nothing to do
   double overlap_us = 0.3;            ///< what a cluster saves of it if it waits for the kernel before it
-  double cta_overlap_us = 0.1574;     ///< the same for a CTA without a cluster
-  double side_by_side_us = 0.868;     ///< what any CTA saves if the GPU has room for both kernels
-  double fill_us = 0.4201;            ///< until the first loads arrive
-  double cluster_us = 0.5518;         ///< a cluster's barriers
+  double cta_overlap_us = 0.1564;     ///< the same for a CTA without a cluster
+  double side_by_side_us = 0.8674;    ///< what any CTA saves if the GPU has room for both kernels
+  double fill_us = 0.4297;            ///< until the first loads arrive
+  double cluster_us = 0.551;          ///< a cluster's barriers
   double block_us = 0.1645;           ///< least time of a K block
   double mn_major_block_us = 0.1665;  ///< the same if B is MN-major
   double small_m_block_us = 0.09022;  ///< the same in a kernel for small M
-  double sm_flops_per_us = 6.277e6;   ///< of an SM that has its operands
-  double byte_us = 4.32e-7;  ///< products slow down by so much for each byte, because moving it takes power
-  double slowness_64_columns = 1.155;            ///< factor on the products' time for tiles of 64 columns
-  double slowness_one_consumer = 1.122;          ///< for one consumer
-  double slowness_one_consumer_swapped = 1.089;  ///< for one consumer with A and B swapped
-  double slowness_small_tiles = 1.084;           ///< for tiles up to 128x128: they read more of shared memory
-  double slowness_small_tiles_by_gpc = 0.9971;   ///< the same where the clusters of a GPC lie side by side
+  double sm_flops_per_us = 6.282e6;   ///< of an SM that has its operands
+  double byte_us = 4.305e-7;  ///< products slow down by so much for each byte, because moving it takes power
+  double slowness_64_columns = 1.155;           ///< factor on the products' time for tiles of 64 columns
+  double slowness_one_consumer = 1.122;         ///< for one consumer
+  double slowness_one_consumer_swapped = 1.08;  ///< for one consumer with A and B swapped
+  double slowness_small_tiles = 1.084;          ///< for tiles up to 128x128: they read more of shared memory
+  double slowness_small_tiles_by_gpc = 0.9971;  ///< the same where the clusters of a GPC lie side by side
   double slowness_few_stages = 1.06;         ///< in addition, if the stages hide less of the loads' latency
   double sm_bytes_per_us = 1.077e5;          ///< to one SM
   double small_m_sm_bytes_per_us = 8.437e4;  ///< to one SM in a kernel for small M, mostly from memory
   double sm_lines_per_us = 899.2;            ///< to one SM, in requests to L2
-  double l2_bytes_per_us = 8.82e6;           ///< that all SMs read from L2
+  double l2_bytes_per_us = 8.813e6;          ///< that all SMs read from L2
   double l2_sharers = 7.053;  ///< clusters that load the same rows: from so many on, they share reads
   double l2_sharers_of_splits = 14.3;  ///< the same where each CTA of a cluster sums a part of K
   /// The same where the clusters of a GPC lie side by side, for clusters of two, and for CTAs without a cluster. The
   /// fit began with counts of L2's reads (profiles/experiments.md, 45).
-  double l2_sharers_pairs_by_gpc = 2.195;
-  double l2_sharers_ctas_by_gpc = 2.297;
+  double l2_sharers_pairs_by_gpc = 2.198;
+  double l2_sharers_ctas_by_gpc = 2.296;
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
   double memory_share = 0.8872;         ///< of the peak, with reads that are not balanced over all channels
   double cluster_memory_share = 0.854;  ///< with reads by multicast
-  double split_memory_share = 0.7855;   ///< with parts of K that are read at a time
+  double split_memory_share = 0.7888;   ///< with parts of K that are read at a time
   double few_stages_memory_share = 0.865;  ///< with less under way at a time (profiles/experiments.md, 43)
   /// In the pingpong kernel with batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// with it as with the fastest other kernel (H100).
   double pingpong_batch_share = 0.66;
-  double store_elems_per_us = 2.566e4;     ///< from one SM
-  double mixed_n_exposed_store = 0.3529;   ///< the share of the store that no product hides
-  double pingpong_exposed_store = 0.2822;  ///< the same in the pingpong schedule
+  double store_elems_per_us = 2.606e4;     ///< from one SM
+  double mixed_n_exposed_store = 0.352;    ///< the share of the store that no product hides
+  double pingpong_exposed_store = 0.2814;  ///< the same in the pingpong schedule
   /// From one pingpong consumer, which stages 16 rows of 64 columns at a time: 64 batches of 2048x2048x128 took 277 us,
   /// and 4096x32768x512 took 182 us (H100).
-  double pingpong_store_elems_per_us = 5305;
+  double pingpong_store_elems_per_us = 5271;
   ExposedEpilogue cooperative_exposed = {6.2e-5, 3.7e-5, 2.5e-5,
                                          6.6e-5};                  ///< with one tile N and two consumers
   ExposedEpilogue mixed_n_exposed = {2.3e-5, 1.8e-5, 4.4e-5, 0};   ///< the cooperative schedule's
   ExposedEpilogue pingpong_exposed = {0, 0.5e-5, 2.3e-5, 3.5e-5};  ///< but for a CTA's last tile
-  double reduce_us = 0.1238;                ///< to exchange the partials of a split-K, beside sending them
-  double mn_major_peer_us = 0.3473;         ///< in addition for each peer, if B is MN-major
-  double reduce_elems_per_us = 2641;        ///< partials that an SM sends
-  double workspace_us = 2.05;               ///< the kernel that adds up partials from the workspace
-  double workspace_cluster_us = 2.882;      ///< in addition, if clusters add up their partials before
-  double workspace_bytes_per_us = 5.146e6;  ///< to the workspace and back
+  double reduce_us = 0.1249;                ///< to exchange the partials of a split-K, beside sending them
+  double mn_major_peer_us = 0.3529;         ///< in addition for each peer, if B is MN-major
+  double reduce_elems_per_us = 2656;        ///< partials that an SM sends
+  double workspace_us = 2.067;              ///< the kernel that adds up partials from the workspace
+  double workspace_cluster_us = 2.898;      ///< in addition, if clusters add up their partials before
+  double workspace_bytes_per_us = 5.119e6;  ///< to the workspace and back
 };
 
 /// The model for a GPU, by its clocks and by the rates that a probe has measured of it. rates: null if there are none.
