@@ -152,7 +152,7 @@ namespace {
 
 constexpr ConfigAxes kAxes = {.block_m = {64, 128},
                               .block_n = {64, 128},
-                              .block_k = {8, 16},
+                              .block_k = {16},
                               .warp_m = {32, 64},
                               .warp_n = {32, 64},
                               .thread_m = {4},
