@@ -749,6 +749,7 @@ COMPILED_ALONE = {
     "library_cooperative_mixed_n_atoms_of_a_as_if_k_major", "library_cooperative_mixed_n_atoms_of_b_as_if_k_major",
 }
 
+
 @dataclasses.dataclass
 class Program:
     """A program that holds one mutant, or several of one kernel, of which it runs the one that is chosen."""
@@ -756,7 +757,7 @@ class Program:
     name: str
     kernel: str
     unused: list  # the replacements that all of its mutants have
-    mutants: list  # numbered from 1; a control has no number
+    mutants: list  # names; the first has the number 1
     is_alone: bool
 
     @property
@@ -860,6 +861,8 @@ def write(folder, texts):
 
 
 def main():
+    if unknown := COMPILED_ALONE - MUTANTS.keys():
+        sys.exit(f"COMPILED_ALONE names mutants that there are not: {', '.join(sorted(unknown))}")
     if sys.argv[1:] == ["--list"]:
         for program in programs():
             print(program.name, namespace_of(program.kernel), int(program.runs_once), *program.sources)
