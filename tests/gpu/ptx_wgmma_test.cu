@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ptx/address.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/wgmma.cuh>
@@ -48,21 +49,19 @@ enum class SourceA { Smem, Registers };
 // Byte offset of element (mn, k) of a tile of `rows` values of mn before the swizzle. K-major: panels along K
 // whose rows are one span, or without a swizzle core matrices, 8 rows of 16 bytes, M or N first. MN-major:
 // panels of 64 mn, in each of which a row is one k.
-template <Major kMajor, Swizzle kSwizzle>
-__device__ uint32_t tile_offset(int mn, int k, int rows) {
-  if constexpr (kMajor == Major::MN) {
-    static_assert(kSwizzle == Swizzle::B128);
+__host__ __device__ constexpr uint32_t tile_offset(Major major, Swizzle swizzle, int mn, int k, int rows) {
+  if (major == Major::MN) {
     return static_cast<uint32_t>((mn / 64) * kMnMajorChunkBytes + k * kRowBytes + (mn % 64) * 2);
-  } else {
-    constexpr int kPanelBytes = kSwizzle == Swizzle::None ? kCoreRowBytes : swizzle_span_bytes(kSwizzle);
-    return static_cast<uint32_t>((k * 2 / kPanelBytes * rows + mn) * kPanelBytes + k * 2 % kPanelBytes);
   }
+  const int panel_bytes = swizzle == Swizzle::None ? kCoreRowBytes : swizzle_span_bytes(swizzle);
+  return static_cast<uint32_t>((k * 2 / panel_bytes * rows + mn) * panel_bytes + k * 2 % panel_bytes);
 }
 
 template <Major kMajor, Swizzle kSwizzle>
 __device__ uint64_t tile_desc(ptx::SmemAddr tile, int k, int rows) {
-  const uint32_t start = tile.value + tile_offset<kMajor, kSwizzle>(0, k, rows);
+  const uint32_t start = tile.value + tile_offset(kMajor, kSwizzle, 0, k, rows);
   if constexpr (kMajor == Major::MN) {
+    static_assert(kSwizzle == Swizzle::B128);
     return make_smem_desc(start, kMnMajorChunkBytes, kEightRowsBytes, kSwizzle);
   } else if constexpr (kSwizzle == Swizzle::None) {
     return make_smem_desc(start, static_cast<uint32_t>(rows * kCoreRowBytes), 8 * kCoreRowBytes, kSwizzle);
@@ -75,9 +74,13 @@ __device__ uint64_t tile_desc(ptx::SmemAddr tile, int k, int rows) {
 __device__ int fragment_row(int thread) { return thread / 32 * 16 + thread % 32 / 4; }
 __device__ int fragment_column(int thread) { return thread % 4 * 2; }
 
+constexpr int kTileAVectors = kTileABytes / 16;
+constexpr int kTileBVectors = kTileBBytes / 16;
+
+// A and B as wgmma reads them. The host lays them out, so that a kernel copies them alike for all variants.
 struct alignas(1024) TileStorage {
-  unsigned char a[kTileABytes];
-  unsigned char b[kTileBBytes];
+  uint4 a[kTileAVectors];
+  uint4 b[kTileBVectors];
 };
 
 // How one product is computed: what a wrapper's template arguments can be, but for kN and the type.
@@ -112,33 +115,25 @@ struct SwizzleVariants {
   };
 };
 
-// A and B of kM and n lines to shared memory, for wgmma to read.
-template <typename T, const Variant& kVariant>
-__device__ void fill_tiles(const T* a, const T* b, int n, TileStorage& tiles) {
-  constexpr Swizzle kSwizzle = kVariant.swizzle;
+__device__ void load_tiles(const uint4* operands, int n, TileStorage& tiles) {
+  constexpr int kPanelVectors = kMnMajorChunkBytes / 16;
   const int thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < kM * kK; i += 128) {
-    const uint32_t offset = tile_offset<kVariant.major_a, kSwizzle>(i / kK, i % kK, kM);
-    *reinterpret_cast<T*>(tiles.a + swizzle_offset(offset, kSwizzle)) = a[i];
-  }
-  for (int i = thread; i < n * kK; i += 128) {
-    const uint32_t offset = tile_offset<kVariant.major_b, kSwizzle>(i / kK, i % kK, n);
-    *reinterpret_cast<T*>(tiles.b + swizzle_offset(offset, kSwizzle)) = b[i];
-  }
+  for (int i = thread; i < kTileAVectors; i += 128) tiles.a[i] = operands[i];
+  for (int i = thread; i < (n + 63) / 64 * kPanelVectors; i += 128) tiles.b[i] = operands[kTileAVectors + i];
   ptx::fence_proxy_async_shared_cta();
   __syncthreads();
 }
 
-// accum += or = (kScaleA * A) * (kScaleB * B)^T from global memory through shared memory, with one warpgroup.
+// accum += or = (kScaleA * A) * (kScaleB * B)^T from shared memory, or with A from registers and global memory, with one
+// warpgroup.
 template <int kN, typename T, const Variant& kVariant>
-__device__ __forceinline__ void multiply(const T* a, const T* b, float (&accum)[kN / 2], int scale_d) {
+__device__ __forceinline__ void multiply(const T* a, const TileStorage& tiles, float (&accum)[kN / 2],
+                                         int scale_d) {
   constexpr Swizzle kSwizzle = kVariant.swizzle;
   constexpr Major kMajorA = kVariant.major_a;
   constexpr Major kMajorB = kVariant.major_b;
   constexpr int kScaleA = kVariant.scale_a;
   constexpr int kScaleB = kVariant.scale_b;
-  TileStorage& tiles = dynamic_shared_storage<TileStorage>();
-  fill_tiles<T, kVariant>(a, b, kN, tiles);
   const int thread = static_cast<int>(threadIdx.x);
 
   constexpr int kSteps = depth_of(kN) / kInstructionK;
@@ -175,17 +170,17 @@ __device__ __forceinline__ void multiply(const T* a, const T* b, float (&accum)[
 }
 
 template <int kN, typename T, typename Variants, std::size_t... kIndex>
-__device__ __forceinline__ void multiply_by_variant(std::size_t variant, const T* a, const T* b,
+__device__ __forceinline__ void multiply_by_variant(std::size_t variant, const T* a, const TileStorage& tiles,
                                                     float (&accum)[kN / 2], int scale_d,
                                                     std::index_sequence<kIndex...>) {
-  ((variant == kIndex ? multiply<kN, T, Variants::kTable[kIndex]>(a, b, accum, scale_d) : void()), ...);
+  ((variant == kIndex ? multiply<kN, T, Variants::kTable[kIndex]>(a, tiles, accum, scale_d) : void()), ...);
 }
 
-// d_out[64, kN] = (scale_d != 0 ? d_in : 0) + the product a[64, depth] * b[kN, depth]^T by Variants::kTable[variant]. One kernel for all
-// variants: the compilers take their time for each.
+// d_out[64, kN] = (scale_d != 0 ? d_in : 0) + the product a[64, depth] * b[kN, depth]^T by Variants::kTable[variant]. operands holds A
+// and B as this variant reads them. One kernel for all variants: the compilers take their time for each.
 template <int kN, typename T, typename Variants>
-__global__ void __launch_bounds__(128, 1)
-    wgmma_kernel(std::size_t variant, const T* a, const T* b, const float* d_in, float* d_out, int scale_d) {
+__global__ void __launch_bounds__(128, 1) wgmma_kernel(std::size_t variant, const T* a, const uint4* operands,
+                                                       const float* d_in, float* d_out, int scale_d) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = fragment_row(thread);
   const int column = fragment_column(thread);
@@ -194,7 +189,9 @@ __global__ void __launch_bounds__(128, 1)
   for (int i = 0; i < kN / 2; ++i) {
     accum[i] = d_in[(row + i / 2 % 2 * 8) * kN + i / 4 * 8 + column + i % 2];
   }
-  multiply_by_variant<kN, T, Variants>(variant, a, b, accum, scale_d,
+  TileStorage& tiles = dynamic_shared_storage<TileStorage>();
+  load_tiles(operands, kN, tiles);
+  multiply_by_variant<kN, T, Variants>(variant, a, tiles, accum, scale_d,
                                        std::make_index_sequence<std::extent_v<decltype(Variants::kTable)>>());
 #pragma unroll
   for (int i = 0; i < kN / 2; ++i) {
@@ -203,8 +200,8 @@ __global__ void __launch_bounds__(128, 1)
 }
 
 template <typename T>
-using Kernel = void (*)(std::size_t variant, const T* a, const T* b, const float* d_in, float* d_out,
-                        int scale_d);
+using Kernel = void (*)(std::size_t variant, const T* a, const uint4* operands, const float* d_in,
+                        float* d_out, int scale_d);
 
 struct KernelsOfN {
   int n;
@@ -226,13 +223,23 @@ int d_value(int m, int n) { return (m * 13 + n * 3) % 31 - 15; }
 
 class PtxWgmma : public testing::TestWithParam<KernelsOfN> {};
 
+// A matrix of `rows` values of m or n, to where wgmma reads it.
+template <typename T>
+void lay_out(const T* matrix, Major major, Swizzle swizzle, int rows, uint4* tile) {
+  for (int i = 0; i < rows * kK; ++i) {
+    const uint32_t offset = tile_offset(major, swizzle, i / kK, i % kK, rows);
+    std::memcpy(reinterpret_cast<char*>(tile) + swizzle_offset(offset, swizzle), &matrix[i], sizeof(T));
+  }
+}
+
 template <typename T>
 void check_variants(int n, Kernel<T> kernel, std::span<const Variant> variants) {
   ManagedArray<T> a(kM * kK);
   ManagedArray<T> b(static_cast<std::size_t>(n) * kK);
   ManagedArray<float> d_in(static_cast<std::size_t>(kM) * n);
   ManagedArray<float> d_out(static_cast<std::size_t>(kM) * n);
-  ASSERT_TRUE(a.data() && b.data() && d_in.data() && d_out.data());
+  ManagedArray<uint4> operands(kTileAVectors + kTileBVectors);
+  ASSERT_TRUE(a.data() && b.data() && d_in.data() && d_out.data() && operands.data());
   for (int i = 0; i < kM * kK; ++i) a[i] = T(static_cast<float>(a_value(i / kK, i % kK)));
   for (int i = 0; i < n * kK; ++i) b[i] = T(static_cast<float>(b_value(i / kK, i % kK)));
   std::vector<int> product(static_cast<std::size_t>(kM) * n);
@@ -242,6 +249,8 @@ void check_variants(int n, Kernel<T> kernel, std::span<const Variant> variants) 
 
   for (std::size_t number = 0; number < variants.size(); ++number) {
     const Variant& variant = variants[number];
+    lay_out(a.data(), variant.major_a, variant.swizzle, kM, operands.data());
+    lay_out(b.data(), variant.major_b, variant.swizzle, n, operands.data() + kTileAVectors);
     for (int scale_d : {0, 1, 2}) {  // any value but 0 accumulates
       SCOPED_TRACE(std::string(std::is_same_v<T, __half> ? "f16 " : "bf16 ") + variant.name + ", scale_d " +
                    std::to_string(scale_d));
@@ -250,8 +259,8 @@ void check_variants(int n, Kernel<T> kernel, std::span<const Variant> variants) 
         d_in[i] = scale_d == 0 ? std::nanf("") : static_cast<float>(d_value(i / n, i % n));
         d_out[i] = std::nanf("");
       }
-      run_kernel(kernel, 128, sizeof(TileStorage), number, a.data(), b.data(), d_in.data(), d_out.data(),
-                 scale_d);
+      run_kernel(kernel, 128, sizeof(TileStorage), number, a.data(), operands.data(), d_in.data(),
+                 d_out.data(), scale_d);
       int wrong = 0;
       std::string first_wrong;
       for (int i = 0; i < kM * n; ++i) {

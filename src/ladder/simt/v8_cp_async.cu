@@ -257,7 +257,7 @@ constexpr ConfigAxes kAxes = {.block_m = {64, 128},
                               .warp_n = {32, 64},
                               .thread_m = {4},
                               .thread_n = {4},
-                              .stages = {3},
+                              .stages = {2, 3},
                               .band_m = {8}};
 constexpr auto kConfigs = valid_configs<kAxes, fault_of>();
 constexpr TileConfig kLargeConfig = {.block_m = 128,
