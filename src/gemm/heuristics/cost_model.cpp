@@ -313,12 +313,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double tile_us = k_blocks * block.us + store_us + exchange_us;
 
   // The least time in which memory delivers the operands and takes D. The last wave's tiles have the memory to themselves.
-  const double cluster_memory_us = bytes_of(args) / static_cast<double>(clusters) /
-                                   (model.memory_peak * memory_share(model, args, config));
-  const auto memory_us = [&](std::int64_t of_wave) {
-    return cluster_memory_us * static_cast<double>(of_wave);
+  const double memory_us = bytes_of(args) / (model.memory_peak * memory_share(model, args, config));
+  const auto wave_us = [&](std::int64_t of_wave) {
+    return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
   };
-  const auto wave_us = [&](std::int64_t of_wave) { return both(tile_us, memory_us(of_wave)); };
   const std::int64_t full_waves = clusters / active;
   const std::int64_t rest = clusters % active;
   const auto times_full = static_cast<double>(full_waves);
@@ -328,9 +326,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           ? 0
           : model.workspace_us + (config.split_k > 1 ? model.workspace_cluster_us : 0) +
                 2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
-  const double all_memory_us = times_full * memory_us(active) + memory_us(rest);
-  const bool overlaps =
-      (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us, all_memory_us);
+  const bool overlaps = (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us, memory_us);
   const double saved_us = !overlaps                ? 0
                           : 2 * clusters <= active ? model.side_by_side_us
                           : size > 1               ? model.overlap_us
@@ -343,7 +339,7 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           .waves = static_cast<int>(waves),
           .last_wave = static_cast<double>(rest == 0 ? active : rest) / static_cast<double>(active),
           .limit = longest({{all_waves * k_blocks * block.us, block.limit},
-                            {all_memory_us, Limit::Memory},
+                            {memory_us, Limit::Memory},
                             {overhead_us + all_waves * exchange_us, Limit::Overhead},
                             {all_waves * store_us, Limit::Stores}})
                        .limit,
