@@ -819,24 +819,20 @@ def position_of(old, text, path, name):
 def files_of(root, program):
     """A program's files: what each is made from, and its text."""
     texts = {path: (root / path).read_text(encoding="utf-8") for path in program.sources}
-    for path, old, new in program.unused:
-        begin = position_of(old, texts[path], path, program.name)
+    mistakes = [(number, name, *mistake)
+                for number, name in enumerate(program.mutants, 1) for mistake in MUTANTS[name][1]]
+    always = [(program.name, *replacement) for replacement in program.unused]
+    if program.is_alone:
+        always += [mistake[1:] for mistake in mistakes]
+    for name, path, old, new in always:
+        begin = position_of(old, texts[path], path, name)
         texts[path] = texts[path][:begin] + new + texts[path][begin + len(old):]
-    for path in texts:
-        edits = []
-        for number, name in enumerate(program.mutants, 1):
-            for mistake_path, old, new in MUTANTS[name][1]:
-                if mistake_path != path:
-                    continue
-                begin = position_of(old, texts[path], path, name)
-                edits += ([run_time_choice.Edit(begin, begin + len(old), new, number, False)] if program.is_alone
-                          else run_time_choice.edits_of(texts[path], begin, old, new, number))
-        if program.is_alone:
-            for edit in sorted(edits, key=lambda edit: edit.begin, reverse=True):
-                texts[path] = texts[path][:edit.begin] + edit.new + texts[path][edit.end:]
-        else:
-            texts[path] = run_time_choice.with_choices(texts[path], edits)
     if not program.is_alone:
+        edits = {path: [] for path in texts}
+        for number, name, path, old, new in mistakes:
+            begin = position_of(old, texts[path], path, name)
+            edits[path] += run_time_choice.edits_of(texts[path], begin, old, new, number)
+        texts = {path: run_time_choice.with_choices(text, edits[path]) for path, text in texts.items()}
         texts[program.kernel] = run_time_choice.PREAMBLE + texts[program.kernel]
     if not namespace_of(program.kernel).startswith("library::"):
         texts[program.kernel] += LAUNCH.format(namespace=namespace_of(program.kernel))
