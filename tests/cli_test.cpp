@@ -1224,7 +1224,8 @@ Status choose_by_k(const GemmArgs& args, KernelChoice* choice) {
   const auto name_of = [](Layout layout) { return layout == Layout::RowMajor ? "row" : "col"; };
   *choice = {"wgmma_k" + std::to_string(args.shape.k),
              fmt::format("because it is {}\nand A is {}, B {}\n", to_string(args.input_type),
-                         name_of(args.a_layout), name_of(args.b_layout))};
+                         name_of(args.a_layout), name_of(args.b_layout)),
+             static_cast<double>(args.shape.k)};
   return {};
 }
 
@@ -1246,7 +1247,8 @@ TEST_F(BestTest, ExplainsEachShapeForTheGpuThatThereIs) {
             "\n1024x1024x1024 fp16, A row, B row: wgmma_k1024\n"
             "    because it is fp16\n    and A is row, B row\n"
             "\n1x2x64 fp16, A row, B row: wgmma_k64\n"
-            "    because it is fp16\n    and A is row, B row\n");
+            "    because it is fp16\n    and A is row, B row\n"
+            "\nGemmPlan::create() took 544 us in the median of 2 plans\n");
   EXPECT_EQ(run({"explain", "--size", "64", "--a", "col"}), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\n64x64x64 bf16, A col, B col: wgmma_k64\n"
                                     "    because it is bf16\n    and A is col, B col\n"));

@@ -7,8 +7,10 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "benchmark/shapes.hpp"
+#include "benchmark/statistics.hpp"
 #include "cli/refusal.hpp"
 #include "emulator/emulator.hpp"
 
@@ -34,6 +36,7 @@ Status find_best(std::span<const KernelInfo> kernels, std::string_view device, c
 Status write_choices(const Options& options, const KernelInfo& best, std::string_view device,
                      std::ostream& out) {
   out << fmt::format("device  {}\n", device);
+  std::vector<double> plans_us;
   for (const Operation& operation : options.operations) {
     GemmProblem problem = with_operation(
         canonical_problem(best, {}, options.type, options.a_layout, options.b_layout), operation);
@@ -48,10 +51,16 @@ Status write_choices(const Options& options, const KernelInfo& best, std::string
       }
       out << fmt::format("\n{} {}, A {}, B {}: {}\n", to_string(shape), to_string(problem.input_type),
                          to_string(problem.a_layout), to_string(problem.b_layout), choice.config);
+      if (choice.plan_us.has_value()) plans_us.push_back(*choice.plan_us);
       if (!is_plain(operation)) out << "    " << operation_text(problem) << '\n';
       std::istringstream lines(choice.explanation);
       for (std::string line; std::getline(lines, line);) out << "    " << line << '\n';
     }
+  }
+  // The first plan of a kernel also loads it.
+  if (plans_us.size() > 1) {
+    out << fmt::format("\nGemmPlan::create() took {:.0f} us in the median of {} plans\n", *median(plans_us),
+                       plans_us.size());
   }
   return {};
 }

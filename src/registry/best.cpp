@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -107,8 +108,10 @@ Status choose(const GemmArgs& args, KernelChoice* choice) {
     return {};
   }
   const GemmPlan* plan = nullptr;
+  const auto start = std::chrono::steady_clock::now();
   HG_RETURN_IF_ERROR(find_plan(args, "", &plan));
-  *choice = {plan->config(), plan->explain()};
+  const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - start;
+  *choice = {plan->config(), plan->explain(), taken.count()};
   return {};
 }
 

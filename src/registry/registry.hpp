@@ -59,8 +59,9 @@ inline constexpr std::string_view kLibraryVersion = "best";
 
 /// The choice of a kernel that chooses by operands and GPU.
 struct KernelChoice {
-  std::string config;       ///< the configuration's name
-  std::string explanation;  ///< lines of text that give the reason
+  std::string config;                  ///< the configuration's name
+  std::string explanation;             ///< lines of text that give the reason
+  std::optional<double> plan_us = {};  ///< how long planning took on the host, if the kernel plans
 };
 
 /// A file of measurements that a kernel reads if an environment variable names it.

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <ostream>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -1145,6 +1148,52 @@ library::ActiveClusters active_clusters_of(int sms) {
       clusters += (tpcs / kGpcs + (gpc < tpcs % kGpcs)) * kSmsOfTpc / size;
     return clusters;
   };
+}
+
+// Lower bounds keep most candidates from being estimated. A bound above an estimate would lose a candidate.
+TEST(WgmmaEstimate, RanksTheFastestAsItRanksAll) {
+  constexpr int kProblems = 300;
+  constexpr double kMostTimesTheFastest = 1.3;
+  std::mt19937_64 random(fresh_seed());
+  const auto one_of = [&](const auto&... values) {
+    const std::array all = {values...};
+    return all[random() % all.size()];
+  };
+  const auto dimension = [&](double most) {
+    return static_cast<int>(std::exp(std::uniform_real_distribution<>(0, std::log(most))(random)));
+  };
+  for (int i = 0; i < kProblems; ++i) {
+    const GemmShape shape = {dimension(16384), 8 * dimension(4096), 8 * dimension(4096)};
+    library::Problem problem{};
+    problem.args.shape = shape;
+    problem.args.batch_count = one_of(1, 1, 1, 7);
+    problem.args.a = {nullptr, one_of(OperandMajor::K, OperandMajor::MN), shape.k, 0};
+    problem.args.b = {nullptr, one_of(OperandMajor::K, OperandMajor::MN), shape.k, 0};
+    problem.args.epilogue.ldd = problem.args.epilogue.ldc = shape.n;
+    problem.args.epilogue.beta = one_of(0.0F, 1.0F);
+    problem.args.epilogue.output_type = one_of(DataType::BFloat16, DataType::Float32);
+    problem.alignments = {.a = 16, .b = 16, .c = 16, .d = 16};
+    problem.workspace_limit_bytes = one_of(std::size_t{0}, std::size_t{64} << 20);
+    library::Device device{};
+    device.memory_bytes_per_us = one_of(library::kH100MemoryBytesPerUs, library::kH200MemoryBytesPerUs);
+    device.sm_clock_mhz = one_of(1200.0, library::kSxmSmClockMhz);
+    const library::CostModel model = library::cost_model_of(device, nullptr);
+    const library::ActiveClusters active_clusters = active_clusters_of(one_of(78, 114, 132));
+
+    const std::vector<library::Estimate> all = library::ranked(problem, active_clusters, model);
+    const std::vector<library::Estimate> fastest =
+        library::ranked(problem, active_clusters, model, kMostTimesTheFastest);
+    ASSERT_FALSE(fastest.empty());
+    ASSERT_LE(fastest.size(), all.size());
+    for (std::size_t rank = 0; rank < fastest.size(); ++rank) {
+      ASSERT_EQ(fastest[rank].config, all[rank].config)
+          << shape.m << 'x' << shape.n << 'x' << shape.k << ": " << name_of(fastest[rank].config) << " and "
+          << name_of(all[rank].config);
+    }
+    if (fastest.size() < all.size()) {
+      ASSERT_GT(all[fastest.size()].time_us, kMostTimesTheFastest * all.front().time_us);
+    }
+  }
 }
 
 /// The share of all SMs' time in which they compute elements of D, if each wave takes as long as a tile.

@@ -39,12 +39,23 @@ bool is_tma_pitch(std::int64_t elems, int elem_bytes) {
   return elems > 0 && elems < kMaxPitchBytes / elem_bytes && elems * elem_bytes % kTmaAlignmentBytes == 0;
 }
 
+/// What TMA cannot address of an operand.
+enum class OperandFault { None, Address, LeadingDimension, BatchStride };
+
+OperandFault kind_of_operand_fault(std::int64_t leading_dimension, std::int64_t batch_stride, int batch_count,
+                                   int alignment_bytes, int elem_bytes) {
+  if (alignment_bytes % kTmaAlignmentBytes != 0) return OperandFault::Address;
+  if (!is_tma_pitch(leading_dimension, elem_bytes)) return OperandFault::LeadingDimension;
+  const bool has_stride = batch_count > 1 && batch_stride != 0;
+  return has_stride && !is_tma_pitch(batch_stride, elem_bytes) ? OperandFault::BatchStride
+                                                               : OperandFault::None;
+}
+
 /// Whether TMA can address C, D or aux.
 bool is_tma_output(const Problem& problem, std::int64_t leading_dimension, std::int64_t batch_stride,
                    int alignment_bytes) {
-  return fault_of_operand("", leading_dimension, batch_stride, problem.args.batch_count, alignment_bytes,
-                          size_of(problem.args.epilogue.output_type))
-      .empty();
+  return kind_of_operand_fault(leading_dimension, batch_stride, problem.args.batch_count, alignment_bytes,
+                               size_of(problem.args.epilogue.output_type)) == OperandFault::None;
 }
 
 /// Whether rows of D and aux are whole chunks of 16 bytes. TMA stores whole chunks, and must not write past a row's
@@ -53,24 +64,16 @@ bool has_whole_chunks(const KernelArgs& args) {
   return args.shape.n % (kTmaAlignmentBytes / size_of(args.epilogue.output_type)) == 0;
 }
 
-bool takes_layouts(const KernelConfig& kernel, const KernelArgs& args) {
-  return (args.a.major == OperandMajor::K || takes_mn_major_a(kernel.majors)) &&
-         (args.b.major == OperandMajor::K || takes_mn_major_b(kernel.majors));
-}
-
 /// EpilogueParams::d_tma_columns of an output that TMA can address.
 int tma_columns(const KernelArgs& args) {
   return has_whole_chunks(args) ? std::numeric_limits<int>::max() : args.shape.n;
 }
 
-/// Appends each kernel with each split-K within a cluster.
-template <typename Kernels>
-void append_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
-  for (const KernelConfig& kernel : kernels) {
-    for (int split = 1; split <= max_split_k(kernel); ++split) {
-      configs->push_back({.kernel = kernel, .split_k = split});
-    }
-  }
+/// A kernel with each split-K within a cluster.
+KernelInCluster with_splits(const KernelConfig& kernel) {
+  KernelInCluster in_cluster = {.kernel = kernel, .splits = {}};
+  for (int split = 1; split <= max_split_k(kernel); ++split) in_cluster.splits.push_back({split, 1});
+  return in_cluster;
 }
 
 /// Whether CTAs that are alone, or that share loads, take parts of K that go through the workspace. Pairs gain much only with
@@ -83,25 +86,23 @@ bool takes_parts_of_k(const KernelConfig& kernel) {
 /// Appends each kernel with each cluster that shares loads, and with each split-K within a cluster and through the
 /// workspace.
 template <typename Kernels>
-void append_cooperative_configs(const Kernels& kernels, std::vector<GemmConfig>* configs) {
-  for (const KernelConfig& kernel : kernels) {
+void append_cooperative_kernels(const Kernels& kernels, std::vector<CandidateKernel>* candidates) {
+  for (KernelConfig kernel : kernels) {
+    CandidateKernel& candidate = candidates->emplace_back();
     for (const cooperative::ClusterShape& cluster : cooperative::kClusterShapes) {
-      KernelConfig in_cluster = kernel;
-      in_cluster.cluster_m = cluster.m;
-      in_cluster.cluster_n = cluster.n;
-      if (fault_of(in_cluster) != nullptr) continue;
-      append_configs(std::array{in_cluster}, configs);
-      if (!takes_parts_of_k(in_cluster)) continue;
-      for (const int parts : kWorkspaceSplitsOfSharers) {
-        configs->push_back({.kernel = in_cluster, .workspace_split_k = parts});
+      kernel.cluster_m = cluster.m;
+      kernel.cluster_n = cluster.n;
+      if (fault_of(kernel) != nullptr) continue;
+      std::vector<SplitK>& splits = candidate.emplace_back(with_splits(kernel)).splits;
+      if (takes_parts_of_k(kernel)) {
+        for (const int parts : kWorkspaceSplitsOfSharers) splits.push_back({1, parts});
       }
-    }
-    // Kernels with swap-AB share K by themselves. To let their clusters do so, too, would make the list long.
-    if (!can_split_k(kernel) || !can_use_workspace(kernel) || kernel.swap_ab) continue;
-    for (const int split : kSplitsThroughWorkspace) {
-      for (const int clusters : kWorkspaceSplits) {
-        if (split * clusters > kMostCtasThroughWorkspace) continue;
-        configs->push_back({.kernel = kernel, .split_k = split, .workspace_split_k = clusters});
+      // Kernels with swap-AB share K by themselves. To let their clusters do so, too, would make the list long.
+      if (!can_split_k(kernel) || !can_use_workspace(kernel) || kernel.swap_ab) continue;
+      for (const int split : kSplitsThroughWorkspace) {
+        for (const int clusters : kWorkspaceSplits) {
+          if (split * clusters <= kMostCtasThroughWorkspace) splits.push_back({split, clusters});
+        }
       }
     }
   }
@@ -109,15 +110,28 @@ void append_cooperative_configs(const Kernels& kernels, std::vector<GemmConfig>*
 
 }  // namespace
 
+const std::vector<CandidateKernel>& candidate_kernels() {
+  static const auto kernels = [] {
+    std::vector<CandidateKernel> candidates;
+    append_cooperative_kernels(cooperative::kLargeKernels, &candidates);
+    append_cooperative_kernels(cooperative::kSmallKernels, &candidates);
+    append_cooperative_kernels(cooperative::kAlphaOnlyKernels, &candidates);
+    append_cooperative_kernels(cooperative::kSwappedKernels, &candidates);
+    for (const KernelConfig& kernel : kSmallMConfigs) candidates.push_back({with_splits(kernel)});
+    candidates.push_back({with_splits(kWideConfig)});
+    for (const KernelConfig& kernel : kPingpongConfigs) candidates.push_back({with_splits(kernel)});
+    return candidates;
+  }();
+  return kernels;
+}
+
 std::vector<GemmConfig> all_configs() {
   std::vector<GemmConfig> configs;
-  append_cooperative_configs(cooperative::kLargeKernels, &configs);
-  append_cooperative_configs(cooperative::kSmallKernels, &configs);
-  append_cooperative_configs(cooperative::kAlphaOnlyKernels, &configs);
-  append_cooperative_configs(cooperative::kSwappedKernels, &configs);
-  append_configs(kSmallMConfigs, &configs);
-  append_configs(std::array{kWideConfig}, &configs);
-  append_configs(kPingpongConfigs, &configs);
+  for (const CandidateKernel& candidate : candidate_kernels()) {
+    for (const auto& [kernel, splits] : candidate) {
+      for (const SplitK& split : splits) configs.push_back(config_of(kernel, split));
+    }
+  }
   return configs;
 }
 
@@ -177,12 +191,13 @@ GemmEpilogue partials_epilogue(GemmShape shape) {
 std::string fault_of_operand(const char* name, std::int64_t leading_dimension, std::int64_t batch_stride,
                              int batch_count, int alignment_bytes, int elem_bytes) {
   const std::string of = std::string(" of ") + name;
-  if (alignment_bytes % kTmaAlignmentBytes != 0) return "the address" + of + " is not a multiple of 16 bytes";
-  if (!is_tma_pitch(leading_dimension, elem_bytes)) {
-    return "the leading dimension" + of + " is not a multiple of 16 bytes below 2^40";
-  }
-  if (batch_count > 1 && batch_stride != 0 && !is_tma_pitch(batch_stride, elem_bytes)) {
-    return "the batch stride" + of + " is not a multiple of 16 bytes below 2^40";
+  switch (kind_of_operand_fault(leading_dimension, batch_stride, batch_count, alignment_bytes, elem_bytes)) {
+    case OperandFault::None: return "";
+    case OperandFault::Address: return "the address" + of + " is not a multiple of 16 bytes";
+    case OperandFault::LeadingDimension:
+      return "the leading dimension" + of + " is not a multiple of 16 bytes below 2^40";
+    case OperandFault::BatchStride:
+      return "the batch stride" + of + " is not a multiple of 16 bytes below 2^40";
   }
   return "";
 }
@@ -205,6 +220,11 @@ bool is_tma_c(const Problem& problem) {
 int d_tma_columns(const Problem& problem) { return is_tma_d(problem) ? tma_columns(problem.args) : 0; }
 
 int aux_tma_columns(const Problem& problem) { return is_tma_aux(problem) ? tma_columns(problem.args) : 0; }
+
+bool takes_layouts(const KernelConfig& kernel, const KernelArgs& args) {
+  return (args.a.major == OperandMajor::K || takes_mn_major_a(kernel.majors)) &&
+         (args.b.major == OperandMajor::K || takes_mn_major_b(kernel.majors));
+}
 
 bool can_add_c(const KernelConfig& kernel, const Problem& problem) {
   if (kernel.epilogues != Epilogues::All) return false;
@@ -264,19 +284,28 @@ namespace {
 
 enum class Fault { None, FewBlocks, LargeD, LargeWorkspace };
 
+/// Whether D has enough tiles to keep the GPU busy without a split-K through the workspace.
+bool is_large_d(const KernelArgs& args) {
+  constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
+  return std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count;
+}
+
 Fault kind_of_fault(const Problem& problem, const GemmConfig& config) {
   const KernelArgs& args = problem.args;
-  if (config.split_k * config.workspace_split_k > ceil_div(args.shape.k, config.kernel.block_k)) {
-    return Fault::FewBlocks;
-  }
+  const std::int64_t parts = std::int64_t{config.split_k} * config.workspace_split_k;
+  if ((parts - 1) * config.kernel.block_k >= args.shape.k) return Fault::FewBlocks;
   if (config.workspace_split_k == 1) return Fault::None;
-  // A larger D has enough tiles to keep the GPU busy without a split-K.
-  constexpr std::int64_t kMostElems = std::int64_t{1} << 24;
-  if (std::int64_t{args.shape.m} * args.shape.n > kMostElems / args.batch_count) return Fault::LargeD;
+  if (is_large_d(args)) return Fault::LargeD;
   return workspace_bytes(args, config) > problem.workspace_limit_bytes ? Fault::LargeWorkspace : Fault::None;
 }
 
 }  // namespace
+
+bool may_use_workspace(const Problem& problem) {
+  constexpr GemmConfig kFewestParts = {.kernel = {}, .workspace_split_k = 2};
+  return !is_large_d(problem.args) &&
+         workspace_bytes(problem.args, kFewestParts) <= problem.workspace_limit_bytes;
+}
 
 bool suits(const Problem& problem, const GemmConfig& config) {
   return kind_of_fault(problem, config) == Fault::None;

@@ -15,12 +15,35 @@ namespace hopper_gemm::library {
 /// Bytes of an element of A or B.
 inline constexpr int kInputBytes = 2;
 
-/// All configurations that a name can mean: every compiled kernel with every split-K that it can have, within a cluster
-/// and through the workspace.
+/// How many CTAs share a tile's K, see GemmConfig.
+struct SplitK {
+  int in_cluster;
+  int through_workspace;
+};
+
+/// A kernel in a cluster, with every split-K that it can have.
+struct KernelInCluster {
+  KernelConfig kernel;
+  std::vector<SplitK> splits;
+};
+
+/// A compiled kernel in every cluster that it can be launched in. can_compute() is the same for all of them.
+using CandidateKernel = std::vector<KernelInCluster>;
+
+const std::vector<CandidateKernel>& candidate_kernels();
+
+inline GemmConfig config_of(const KernelConfig& kernel, const SplitK& split) {
+  return {.kernel = kernel, .split_k = split.in_cluster, .workspace_split_k = split.through_workspace};
+}
+
+/// All configurations that a name can mean: the candidate kernels in each cluster with each split-K.
 std::vector<GemmConfig> all_configs();
 
 /// The configuration with that name, if there is one.
 std::optional<GemmConfig> find_config(std::string_view name);
+
+/// Whether the problem may have a split-K through the workspace with some kernel.
+bool may_use_workspace(const Problem& problem);
 
 /// Whether there are enough K blocks and workspace for `config`.
 bool suits(const Problem& problem, const GemmConfig& config);
@@ -41,6 +64,9 @@ bool is_tma_c(const Problem& problem);
 /// EpilogueParams::d_tma_columns, and the same for aux.
 int d_tma_columns(const Problem& problem);
 int aux_tma_columns(const Problem& problem);
+
+/// Whether the kernel is compiled for the operands' layouts.
+bool takes_layouts(const KernelConfig& kernel, const KernelArgs& args);
 
 /// Whether the kernel can add beta · C. A kernel with a mixed tile N needs a C of 16-bit elements that TMA can load.
 bool can_add_c(const KernelConfig& kernel, const Problem& problem);

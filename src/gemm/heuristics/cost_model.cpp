@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -121,28 +122,34 @@ double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double ro
   return (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
 }
 
-/// The time of a K block, if each CTA of the wave loads these rows of A and of B.
-Part block_time(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
-                double rows_a, double rows_b, const Wave& wave,
-                Neighbours neighbours = Neighbours::Anywhere) {
+/// The time of a K block of a CTA that loads these rows of A and of B, if L2 is no limit.
+Part block_time_without_l2(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel,
+                           double flops, double rows_a, double rows_b, double slowness) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
   // bandwidth is the limit.
-  const double products_us =
-      flops / model.sm_flops_per_us * slowness(model, kernel, neighbours) + bytes * model.byte_us;
+  const double products_us = flops / model.sm_flops_per_us * slowness + bytes * model.byte_us;
   // If an SM has room for two CTAs, some SMs run two, even while others run none.
   const double ctas_of_sm = is_small_m && shares_an_sm(kernel) ? 2 : 1;
   const double sm_bytes_per_us =
       (is_small_m ? model.small_m_sm_bytes_per_us : model.sm_bytes_per_us) / ctas_of_sm;
   const double requests_us =
       (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) * ctas_of_sm / model.sm_lines_per_us;
-  const double l2_bytes = l2_bytes_of(model, kernel, rows_a, rows_b, wave, neighbours);
   return longest({{products_us, Limit::TensorCores},
                   {bytes / sm_bytes_per_us, Limit::SmBytes},
-                  {l2_bytes / model.l2_bytes_per_us, Limit::L2},
                   {requests_us, Limit::SmBytes},
                   {least_block_us(model, args, kernel), Limit::Latency}});
+}
+
+/// The time of a K block, if each CTA of the wave loads these rows of A and of B.
+Part block_time(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel, double flops,
+                double rows_a, double rows_b, const Wave& wave,
+                Neighbours neighbours = Neighbours::Anywhere) {
+  const double l2_bytes = l2_bytes_of(model, kernel, rows_a, rows_b, wave, neighbours);
+  return longest(
+      {block_time_without_l2(model, args, kernel, flops, rows_a, rows_b, slowness(model, kernel, neighbours)),
+       {l2_bytes / model.l2_bytes_per_us, Limit::L2}});
 }
 
 /// The time to exchange and add up the partials of a split-K. elems: of a tile. Each CTA sends the partials of what it
@@ -240,6 +247,14 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
 /// the one with less to compute is still faster.
 double both(double x, double y) { return std::sqrt(std::sqrt(x * x * x * x + y * y * y * y)); }
 
+/// A lower bound of both(), which is sooner computed: a chord of the concave (1 + x)^(1/4) from 0 to 1.
+double least_of_both(double x, double y) {
+  constexpr double kRise = 0.189;  // 2^(1/4) - 1, rounded down
+  const auto [shorter, longer] = std::minmax(x, y);
+  const double ratio = shorter / longer;
+  return longer + kRise * shorter * ratio * ratio * ratio;
+}
+
 /// The time that a general epilogue adds to the products' for each element of a tile, with the coefficients of one kind of
 /// kernel.
 double exposed_us(const ExposedEpilogue& exposed, const KernelArgs& args) {
@@ -270,6 +285,25 @@ double bytes_of(const KernelArgs& args) {
       outputs * args.batch_count + (epilogue.beta != 0 ? batches_of(epilogue.c_batch_stride) : 0);
   return 1.0 * kInputBytes * k * (m * batches_of(args.a.batch_stride) + n * batches_of(args.b.batch_stride)) +
          1.0 * m * n * matrices * size_of(epilogue.output_type);
+}
+
+/// The time until the first loads arrive, if the launch does not overlap the one before it, and of a cluster's barriers.
+double lone_launch_us(const CostModel& model, const GemmConfig& config) {
+  return model.launch_us + model.fill_us + (cluster_size(config) > 1 ? model.cluster_us : 0);
+}
+
+/// The part of it that a launch saves if it overlaps. clusters, active: see can_overlap().
+double saved_by_overlap_us(const CostModel& model, const GemmConfig& config, std::int64_t clusters,
+                           std::int64_t active) {
+  if (2 * clusters <= active) return model.side_by_side_us;
+  return cluster_size(config) > 1 ? model.overlap_us : model.cta_overlap_us;
+}
+
+/// The time that partials in the workspace take beside the kernel's.
+double workspace_us(const CostModel& model, const KernelArgs& args, const GemmConfig& config) {
+  if (config.workspace_split_k == 1) return 0;
+  return model.workspace_us + (config.split_k > 1 ? model.workspace_cluster_us : 0) +
+         2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
 }
 
 /// The estimated time of a kernel of one tile N.
@@ -321,18 +355,9 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const std::int64_t rest = clusters % active;
   const auto times_full = static_cast<double>(full_waves);
   const double busy_us = times_full * wave_us(active) + (rest == 0 ? 0 : wave_us(rest));
-  const double workspace_us =
-      config.workspace_split_k == 1
-          ? 0
-          : model.workspace_us + (config.split_k > 1 ? model.workspace_cluster_us : 0) +
-                2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
   const bool overlaps = (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us, memory_us);
-  const double saved_us = !overlaps                ? 0
-                          : 2 * clusters <= active ? model.side_by_side_us
-                          : size > 1               ? model.overlap_us
-                                                   : model.cta_overlap_us;
-  const double overhead_us =
-      model.launch_us - saved_us + model.fill_us + (size > 1 ? model.cluster_us : 0) + workspace_us;
+  const double saved_us = overlaps ? saved_by_overlap_us(model, config, clusters, active) : 0;
+  const double overhead_us = lone_launch_us(model, config) - saved_us + workspace_us(model, args, config);
   const auto all_waves = static_cast<double>(waves);
   return {.config = config,
           .time_us = overhead_us + busy_us,
@@ -347,26 +372,47 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
           .by_gpc = by_gpc};
 }
 
-/// No more than the estimated time of a kernel of one tile N, and sooner computed. It leaves out memory, L2 and stores.
-double least_us_of_one_n(const KernelArgs& args, const GemmConfig& config,
-                         const ActiveClusters& active_clusters, const CostModel& model) {
-  const KernelConfig& kernel = config.kernel;
-  const double clusters = 1.0 * ceil_div(args.shape.m, kernel.block_m * kernel.cluster_m) *
-                          ceil_div(args.shape.n, kernel.block_n * kernel.cluster_n) * args.batch_count *
-                          config.workspace_split_k;
-  const double waves = std::ceil(clusters / std::max(active_clusters(config), 1));
-  const double k_blocks = ceil_div(k_blocks_of_cluster(args, config), config.split_k);
-  const double bytes = (1.0 * std::min(args.shape.m, kernel.block_m) / kernel.cluster_n +
-                        1.0 * std::min(args.shape.n, kernel.block_n) / kernel.cluster_m) *
-                       kBlockK * kInputBytes;
-  const double products_us = 2.0 * kernel.block_m * kernel.block_n * kBlockK / model.sm_flops_per_us *
-                                 slowness(model, kernel, Neighbours::InGpc) +
-                             bytes * model.byte_us;
-  const double block_us =
-      std::max({products_us, bytes / model.sm_bytes_per_us, least_block_us(model, args, kernel)});
-  return model.launch_us - std::max(model.overlap_us, model.side_by_side_us) + model.fill_us +
-         (config.workspace_split_k == 1 ? 0 : model.workspace_us) + waves * k_blocks * block_us;
-}
+/// A lower bound of the estimates of a kernel of one tile N, which is sooner computed. It leaves out L2 and the exchange
+/// of partials in a cluster.
+class LeastTime {
+ public:
+  /// bytes: bytes_of(args).
+  LeastTime(const KernelArgs& args, const KernelConfig& kernel, const CostModel& model, double bytes)
+      : args_(args), model_(model), peak_us_(bytes / model.memory_peak) {
+    clusters_of_part_ = std::int64_t{ceil_div(args.shape.m, kernel.block_m * kernel.cluster_m)} *
+                        ceil_div(args.shape.n, kernel.block_n * kernel.cluster_n) * args.batch_count;
+    const double rows = std::min(args.shape.m, kernel.block_m);
+    const double columns = std::min(args.shape.n, kernel.block_n);
+    const double least_slowness =
+        std::min(slowness(model, kernel, Neighbours::Anywhere), slowness(model, kernel, Neighbours::InGpc));
+    block_us_ = block_time_without_l2(model, args, kernel, 2.0 * kernel.block_m * kernel.block_n * kBlockK,
+                                      rows / kernel.cluster_n, columns / kernel.cluster_m, least_slowness)
+                    .us;
+    num_k_blocks_ = ceil_div(args.shape.k, kBlockK);
+    store_us_ = rows * columns / model.store_elems_per_us;
+  }
+
+  /// active: how many of the configuration's clusters run at a time.
+  double us(const GemmConfig& config, int active) const {
+    const std::int64_t clusters = clusters_of_part_ * config.workspace_split_k;
+    // Most launches of a split-K are a single wave, and a division takes as long as the rest.
+    const std::int64_t waves = clusters <= active ? 1 : ceil_div(clusters, std::int64_t{active});
+    const double k_blocks = ceil_div(num_k_blocks_, config.split_k * config.workspace_split_k);
+    const double tiles_us = static_cast<double>(waves) * (k_blocks * block_us_ + store_us_ / config.split_k);
+    return lone_launch_us(model_, config) - saved_by_overlap_us(model_, config, clusters, active) +
+           workspace_us(model_, args_, config) +
+           least_of_both(tiles_us, peak_us_ / memory_share(model_, args_, config));
+  }
+
+ private:
+  const KernelArgs& args_;
+  const CostModel& model_;
+  double peak_us_;
+  std::int64_t clusters_of_part_;
+  int num_k_blocks_;
+  double block_us_;
+  double store_us_;
+};
 
 /// The estimated time of a kernel with a mixed tile N.
 Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
@@ -491,17 +537,51 @@ CostModel cost_model_of(const Device& device, const ProbedRates* rates, const Co
 
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
                              const CostModel& model, double most_times_the_fastest) {
-  std::vector<Estimate> estimates;
-  static const std::vector<GemmConfig> configs = all_configs();
-  double most_us = std::numeric_limits<double>::infinity();
-  for (const GemmConfig& config : configs) {
-    const bool has_one_n = config.kernel.narrow_n == 0;
-    if (has_one_n && least_us_of_one_n(problem.args, config, active_clusters, model) > most_us) continue;
-    const std::optional<Estimate> found = estimate_if_possible(problem, config, active_clusters, model);
-    if (!found.has_value()) continue;
-    estimates.push_back(*found);
-    most_us = std::min(most_us, found->time_us * most_times_the_fastest);
+  struct Candidate {
+    double least_us;
+    const KernelConfig* kernel;
+    SplitK split;
+  };
+  std::vector<Candidate> candidates;
+  static const std::size_t num_configs = all_configs().size();
+  candidates.reserve(num_configs);
+  const auto estimate_of = [&](const KernelConfig& kernel, const SplitK& split) {
+    return estimate(problem.args, config_of(kernel, split), active_clusters, model);
+  };
+  const bool has_workspace = may_use_workspace(problem);
+  const double bytes = bytes_of(problem.args);
+  for (const CandidateKernel& candidate : candidate_kernels()) {
+    const KernelConfig& compiled = candidate.front().kernel;
+    const bool computes_alone = can_compute(compiled, problem);
+    if (!computes_alone && !(has_workspace && takes_layouts(compiled, problem.args))) continue;
+    for (const auto& [kernel, splits] : candidate) {
+      const LeastTime least(problem.args, kernel, model, bytes);
+      for (const SplitK& split : splits) {
+        if (!(split.through_workspace == 1 ? computes_alone : has_workspace)) continue;
+        const GemmConfig config = config_of(kernel, split);
+        if (!suits(problem, config)) continue;
+        const int active = active_clusters(config);
+        if (active == 0) continue;
+        // There are few kernels with a mixed tile N.
+        const bool has_one_n = kernel.narrow_n == 0;
+        candidates.push_back(
+            {has_one_n ? least.us(config, active) : estimate_of(kernel, split).time_us, &kernel, split});
+      }
+    }
   }
+
+  std::vector<Estimate> estimates;
+  if (candidates.empty()) return estimates;
+  const auto likely =
+      std::min_element(candidates.begin(), candidates.end(),
+                       [](const Candidate& x, const Candidate& y) { return x.least_us < y.least_us; });
+  double most_us = estimate_of(*likely->kernel, likely->split).time_us * most_times_the_fastest;
+  for (const auto& [least_us, kernel, split] : candidates) {
+    if (least_us > most_us) continue;
+    estimates.push_back(estimate_of(*kernel, split));
+    most_us = std::min(most_us, estimates.back().time_us * most_times_the_fastest);
+  }
+  std::erase_if(estimates, [&](const Estimate& x) { return x.time_us > most_us; });
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](const Estimate& x, const Estimate& y) { return x.time_us < y.time_us; });
   return estimates;

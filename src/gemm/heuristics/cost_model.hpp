@@ -120,7 +120,7 @@ std::optional<Estimate> estimate_if_possible(const Problem& problem, const GemmC
                                              const ActiveClusters& active_clusters, const CostModel& model);
 
 /// The configurations whose kernel can compute the problem, the fastest first. most_times_the_fastest: those that take
-/// longer than so many times the fastest may be left out, which takes less time to find.
+/// longer than so many times the fastest are left out, which takes less time.
 std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& active_clusters,
                              const CostModel& model,
                              double most_times_the_fastest = std::numeric_limits<double>::infinity());
