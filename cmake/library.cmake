@@ -31,10 +31,11 @@ endfunction()
 hg_add_library_host(hopper_gemm_library_host)
 target_link_libraries(hopper_gemm_library_host PUBLIC hopper_gemm_options)
 
-# The code that chooses among the library's kernels for sm_90.
+# The code that chooses among the library's kernels for sm_90. It calls nothing of CUDA, so the emulated library has the
+# same objects.
 add_library(hopper_gemm_library_choice OBJECT
   src/gemm/config_name.cpp src/gemm/heuristics/candidates.cpp src/gemm/heuristics/cost_model.cpp
-  src/gemm/heuristics/probed_rates.cpp)
+  src/gemm/heuristics/loaded_tuning.cpp src/gemm/heuristics/probed_rates.cpp src/gemm/heuristics/tuned.cpp)
 target_link_libraries(hopper_gemm_library_choice PUBLIC hopper_gemm_options)
 
 # The library's kernels for sm_90. Pairs are compiled together. The slowest file is last, because Ninja starts there.
@@ -48,8 +49,6 @@ add_library(hopper_gemm_library_wgmma OBJECT
   src/gemm/instances/cooperative_small.cu
   src/gemm/epilogue/reduce_partials.cu
   src/gemm/host/cooperative_mixed_n.cu
-  src/gemm/heuristics/loaded_tuning.cpp
-  src/gemm/heuristics/tuned.cpp
   src/gemm/host/operand_maps.cpp
   src/gemm/host/wgmma_backend.cpp)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)

@@ -1,7 +1,7 @@
 // Kernels of the library for a compiler that has no host: the largest tiles of two consumer warpgroups and of one, of
 // columns in whole swizzle atoms and of others, and with swap-AB; the kernels with a mixed tile N, and those for small M.
-// CUDA 12.3 takes up to 40 s for a kernel that serves every layout, so each path of the source is here once, and not
-// with each tile.
+// Each path of the source is here once, and not with each tile. CUDA 12.3 takes 50 s for a kernel of 256 columns that
+// serves every layout, 12 s for one of 192, and 8 s for one of 256 whose A is K-major.
 
 #include "gemm/kernel/cooperative.cuh"
 #include "gemm/kernel/cooperative_mixed_n.cuh"
@@ -10,12 +10,14 @@
 
 namespace hopper_gemm::library::cooperative {
 
-HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int stages) {
+HG_HOST_DEVICE constexpr KernelConfig kernel(int consumers, int block_n, int stages,
+                                             Majors majors = Majors::Any) {
   KernelConfig config = {.schedule = Schedule::Cooperative,
                          .consumers = consumers,
                          .block_m = 64 * consumers,
                          .block_n = block_n,
-                         .stages = stages};
+                         .stages = stages,
+                         .majors = majors};
   if (block_n % kBlockK != 0) {
     config.epilogues = Epilogues::AlphaOnly;
     config.majors = Majors::KMajor;
@@ -44,9 +46,10 @@ HG_HOST_DEVICE constexpr KernelConfig divided_kernel(int block_m, int block_n, i
       const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
       const __grid_constant__ MatricesOf<EpilogueKind::kind>, const __grid_constant__ ClusterStarts)
 
-HG_INSTANTIATE((kernel(2, 256, 4)), General);
-HG_INSTANTIATE((kernel(2, 64, 8)), General);
-HG_INSTANTIATE((kernel(1, 256, 5)), AlphaOnly);
+HG_INSTANTIATE((kernel(2, 256, 4, Majors::KMajorA)), General);
+HG_INSTANTIATE((kernel(2, 192, 4)), General);
+HG_INSTANTIATE((kernel(2, 128, 4)), General);
+HG_INSTANTIATE((kernel(1, 256, 5, Majors::KMajorA)), AlphaOnly);
 HG_INSTANTIATE((kernel(2, 208, 4)), AlphaOnly);
 HG_INSTANTIATE((kernel(1, 176, 7)), AlphaOnly);
 HG_INSTANTIATE((swapped_kernel(2, 240, 128, 4)), AlphaOnly);
