@@ -72,6 +72,8 @@ inline std::vector<LadderProblem> product_problems(const KernelInfo& kernel, Dat
 
 // Partial tiles on all sides, K blocks that are cut short, fewer of them than stages and more.
 inline constexpr GemmShape kProductShapes[] = {{1, 8, 8}, {17, 40, 72}, {129, 257, 264}, {200, 264, 72}};
+// A K of 72 is more K blocks than any version of the SIMT ladder has stages.
+inline constexpr GemmShape kSimtProductShapes[] = {{1, 8, 8}, {17, 40, 72}, {129, 257, 72}, {200, 264, 72}};
 // For types that differ from others in a template's argument only.
 inline constexpr GemmShape kFewProductShapes[] = {{17, 40, 72}, {129, 257, 136}};
 
@@ -165,9 +167,9 @@ inline std::vector<LadderCase> ladder_cases(std::span<const KernelInfo> kernels)
     };
     for (const DataType type : input_types(kernel)) {
       const bool is_own = type == kernel.target.input_type;
-      add(product_problems(kernel, type,
-                           is_own ? std::span<const GemmShape>(kProductShapes)
-                                  : std::span<const GemmShape>(kFewProductShapes)));
+      const std::span<const GemmShape> shapes_of_own =
+          is_of_ladder(kernel, "simt") ? std::span(kSimtProductShapes) : std::span(kProductShapes);
+      add(product_problems(kernel, type, is_own ? shapes_of_own : std::span(kFewProductShapes)));
       if (is_general(kernel)) add(general_problems(kernel, type));
       if (is_general(kernel) && type != DataType::Float32) add(mixed_type_problems(kernel, type));
       if (kernel.version != "best") continue;
