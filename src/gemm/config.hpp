@@ -133,9 +133,14 @@ HG_HOST_DEVICE constexpr int num_threads(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::SmallM ? 128 + 32 : (kernel.consumers + 1) * 128;
 }
 
-/// Columns of wgmma's D that a consumer of the cooperative kernel of one tile N has.
+/// How many consumers of the cooperative kernel of one tile N lie side by side along wgmma's N.
+HG_HOST_DEVICE constexpr int consumers_along_n(const KernelConfig& kernel) {
+  return kernel.divides_wgmma_n ? kernel.consumers : 1;
+}
+
+/// Columns of wgmma's D that each of them has.
 HG_HOST_DEVICE constexpr int wgmma_n(const KernelConfig& kernel) {
-  return (kernel.swap_ab ? kernel.block_m : kernel.block_n) / (kernel.divides_wgmma_n ? kernel.consumers : 1);
+  return (kernel.swap_ab ? kernel.block_m : kernel.block_n) / consumers_along_n(kernel);
 }
 
 /// Rows of D that a consumer of the cooperative kernel of one tile N stages and stores at a time with swap-AB.
@@ -224,14 +229,14 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   }
   const int tile_m = kernel.swap_ab ? kernel.block_n : kernel.block_m;
   const int tile_n = kernel.swap_ab ? kernel.block_m : kernel.block_n;
-  const int consumers_along_n = kernel.divides_wgmma_n ? kernel.consumers : 1;
-  const int consumers_along_m = kernel.consumers / consumers_along_n;
+  const int along_n = consumers_along_n(kernel);
+  const int consumers_along_m = kernel.consumers / along_n;
   const int consumer_m = tile_m / consumers_along_m;
   if (tile_m % (64 * consumers_along_m) != 0 || consumer_m > 192) {
     return "a consumer warpgroup has 64, 128 or 192 rows of wgmma's D";
   }
   const int n = wgmma_n(kernel);
-  if (tile_n % consumers_along_n != 0 || n > 256)
+  if (tile_n % along_n != 0 || n > 256)
     return "wgmma's N is the same for each consumer, and at most 256";
   if (!kernel.swap_ab && (n < kBlockK || n % 16 != 0)) return "wgmma's N is a multiple of 16 from 64";
   if (kernel.swap_ab && n != 16 && (n < kSwappedRows || n % 8 != 0)) {

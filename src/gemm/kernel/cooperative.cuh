@@ -132,7 +132,7 @@ struct Config {
   static constexpr int kNumConsumerWarps = kNumConsumerThreads / kWarpThreads;
   static constexpr int kNumThreads = num_threads(kKernel);
   static constexpr bool kSwapsAB = kKernel.swap_ab;
-  static constexpr int kConsumersAlongN = kKernel.divides_wgmma_n ? kNumConsumers : 1;
+  static constexpr int kConsumersAlongN = consumers_along_n(kKernel);
   static constexpr int kWgmmaN = wgmma_n(kKernel);
   // wgmmas along wgmma's M
   static constexpr int kConsumerBlocks =
