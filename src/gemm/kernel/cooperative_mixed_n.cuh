@@ -292,6 +292,7 @@ __device__ __forceinline__ void compute_tile(const Consumer<Operands, kEpilogueK
     }
   } else {
     const float* const bias = self.bias_of(bias_state);
+    // If the first subtile were in the loop, ptxas would wait for the lower block before it (C7517).
     self.finish(upper, stage, 0, true, 0, corner, bias, 0);
     release_others();
 #pragma unroll 1
