@@ -236,8 +236,7 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
     return "a consumer warpgroup has 64, 128 or 192 rows of wgmma's D";
   }
   const int n = wgmma_n(kernel);
-  if (tile_n % along_n != 0 || n > 256)
-    return "wgmma's N is the same for each consumer, and at most 256";
+  if (tile_n % along_n != 0 || n > 256) return "wgmma's N is the same for each consumer, and at most 256";
   if (!kernel.swap_ab && (n < kBlockK || n % 16 != 0)) return "wgmma's N is a multiple of 16 from 64";
   if (kernel.swap_ab && n != 16 && (n < kSwappedRows || n % 8 != 0)) {
     return "with swap-AB, wgmma's N is 16 or a multiple of 8 from 32";
