@@ -22,10 +22,11 @@ profile = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(profile)
 
 # Prints the file beside it and notes how it was called; writes the other file beside it to where --csv says. A shell
-# starts in a tenth of the time that Python takes, and the tests start hundreds of these.
+# takes 6 ms for this where Python takes 45, and the tests start hundreds of these.
 FAKE = """\
 #!/bin/sh
 { printf '%s\\037' "$@" "${LC_ALL-}"; printf '\\036'; } >> "$0.calls"
+csv= previous=
 for argument; do
   case $previous in
     --csv) csv=$argument ;;
@@ -336,7 +337,7 @@ class ProfileTest(unittest.TestCase):
         (self.bin / "matmul.csv-status").write_text(str(status), encoding="utf-8")
 
     def calls(self, name):
-        """[arguments, LC_ALL] of each call."""
+        """(arguments, LC_ALL) of each call."""
         calls = (self.bin / name).with_suffix(".calls")
         if not calls.exists():
             return []
