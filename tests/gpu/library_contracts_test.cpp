@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, LibraryNeighbours, testing::ValuesIn(kKernels)
 // --- Captures --------------------------------------------------------------------------------------------------------
 
 /// D has a few tiles, and clusters share the long K through a workspace.
-constexpr LibraryProblem kLongK = {.shape = {72, 136, 16384}};
+constexpr LibraryProblem kLongK = {.shape = {72, 136, 65536}};
 
 /// A problem that is computed in a process that has done nothing with the GPU before.
 struct FirstCall {
