@@ -923,11 +923,19 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   // Memory does not limit these: short, long.
   EXPECT_TRUE(overlaps({16, 67 * 256, 128}, tile(64, 256, 5, 1)));
   EXPECT_TRUE(overlaps({9 * 64, 11 * 256, 16384}, tile(64, 256, 5, 1)));
-  EXPECT_TRUE(overlaps({16, 4096, 4096}, tile(16, 64, 20, 1)));
-  // Those that share SMs: short, long, all at a time.
-  EXPECT_TRUE(overlaps({16, 4096, 512}, tile(16, 64, 7, 1)));
-  EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
+  // Those for small M: a third of the room, half of it for a short and a longer time, more of it, nearly all, two waves.
+  EXPECT_TRUE(overlaps({16, 40 * 64, 16384}, tile(16, 64, 20, 1)));
+  EXPECT_TRUE(overlaps({16, 66 * 64, 4096}, tile(16, 64, 20, 1)));
+  EXPECT_FALSE(overlaps({16, 66 * 64, 16384}, tile(16, 64, 20, 1)));
+  EXPECT_FALSE(overlaps({16, 72 * 64, 4096}, tile(16, 64, 20, 1)));
+  EXPECT_TRUE(overlaps({16, 116 * 64, 16384}, tile(16, 64, 20, 1)));
+  EXPECT_TRUE(overlaps({16, 200 * 64, 16384}, tile(16, 64, 20, 1)));
+  // Those that share SMs: a third, half of the room for a very short time, more of it, all of it, two long waves.
+  EXPECT_TRUE(overlaps({16, 40 * 64, 4096}, tile(16, 64, 7, 1)));
+  EXPECT_TRUE(overlaps({16, 66 * 64, 512}, tile(16, 64, 7, 1)));
+  EXPECT_FALSE(overlaps({16, 100 * 64, 4096}, tile(16, 64, 7, 1)));
   EXPECT_TRUE(overlaps({16, 132 * 64, 65536}, tile(16, 64, 7, 1)));
+  EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
   // Short clusters of two that fill SMs: memory limits them, it does not, room for all.
   EXPECT_FALSE(overlaps({16, 80 * 128, 1024}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({16, 80 * 128, 128}, tile(64, 64, 12, 2)));

@@ -194,10 +194,13 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// - Single CTAs save up to 1.3 us of the launch. They lose more than that if memory nearly limits them and they take long:
 ///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose as well, 3 % in the mean of seven shapes.
 /// - Where memory limits them, short ones still gain if there is room for nearly none of the next launch (60x8960x1792 with
-///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 12 us they gain if there is room for all of it (5x8192x1024
+///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 11 us they gain if there is room for all of it (5x8192x1024
 ///   with a row-major B and 64 CTAs of 48x128 went from 7.0 to 6.2 us), and then they lose: 8x6144x4096 with 48 such CTAs
 ///   went from 15.4 to 21.4 us.
-/// - Single CTAs that share an SM gain if they are short, or if all of them run at a time.
+/// - Single CTAs for small M gain if they take less than a third of the room and memory does not limit them, or nearly all of
+///   it. In between, those that have an SM each gain only if there is room for all of the next launch, and up to about
+///   13 us: 8x4608x4352 with 72 CTAs went from 12.6 to 16.0 us (profiles/experiments.md, 54). With more CTAs than run at a
+///   time, those that share an SM gain if they are short.
 /// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
 ///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
 ///   12.9 to 15.3 us, and 1x7168x16384 with pairs that share SMs from 55.9 to 62.1 us.
@@ -212,22 +215,30 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us,
                  double memory_us) {
   constexpr double kFewUs = 15;
-  constexpr double kVeryFewUs = 10;
+  constexpr double kVeryFewUs = 9;
+  constexpr double kVeryFewUsOfPairs = 10;
   constexpr double kManyOfThem = 0.8;
   constexpr double kSavedUs = 1.2;
   constexpr double kUnlimitedShare = 0.6;
   const int size = cluster_size(config);
   const bool is_short = busy_us < kFewUs;
   const bool has_room = 2 * clusters <= active;
-  const bool fits_beside = has_room && busy_us < kVeryFewUs;
   const bool leaves_none = static_cast<double>(clusters) >= kManyOfThem * static_cast<double>(active);
   const bool saves_more = 2 * (memory_us - kUnlimitedShare * busy_us) < kSavedUs;
   if (size == 1) {
     if (config.kernel.schedule == Schedule::SmallM) {
-      return is_short || clusters <= active || !shares_an_sm(config.kernel);
+      constexpr double kVeryFewUsOfSmallM = 11;
+      constexpr double kFewOfThem = 0.31;
+      constexpr double kMostOfThem = 0.85;
+      constexpr double kLimitedShare = 0.8;
+      const bool shares = shares_an_sm(config.kernel);
+      if (clusters > active) return is_short || !shares;
+      const double taken = static_cast<double>(clusters) / static_cast<double>(active);
+      if (taken <= kFewOfThem) return is_short || memory_us < kLimitedShare * busy_us;
+      return taken >= kMostOfThem || saves_more || (has_room && busy_us < kVeryFewUsOfSmallM && !shares);
     }
     if (saves_more) return true;
-    if (is_short) return fits_beside || leaves_none;
+    if (is_short) return leaves_none || (has_room && busy_us < kVeryFewUs);
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
     return ctas >= kMostOfThem * static_cast<double>(active);
@@ -240,7 +251,7 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
   if (size > 2) return leaves_none || has_room;
-  return leaves_none || (is_short && (fits_beside || saves_more));
+  return leaves_none || (has_room && busy_us < kVeryFewUsOfPairs) || (is_short && saves_more);
 }
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,
