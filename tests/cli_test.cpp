@@ -1248,7 +1248,7 @@ TEST_F(BestTest, ExplainsEachShapeForTheGpuThatThereIs) {
             "    because it is fp16\n    and A is row, B row\n"
             "\n1x2x64 fp16, A row, B row: wgmma_k64\n"
             "    because it is fp16\n    and A is row, B row\n"
-            "\nGemmPlan::create() took 544 us in the median of 2 plans\n");
+            "\nGemmPlan::create() took 544 us in the median of 2 plans, kernels loaded\n");
   EXPECT_EQ(run({"explain", "--size", "64", "--a", "col"}), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\n64x64x64 bf16, A col, B col: wgmma_k64\n"
                                     "    because it is bf16\n    and A is col, B col\n"));

@@ -59,9 +59,10 @@ inline constexpr std::string_view kLibraryVersion = "best";
 
 /// The choice of a kernel that chooses by operands and GPU.
 struct KernelChoice {
-  std::string config;                  ///< the configuration's name
-  std::string explanation;             ///< lines of text that give the reason
-  std::optional<double> plan_us = {};  ///< how long planning took on the host, if the kernel plans
+  std::string config;       ///< the configuration's name
+  std::string explanation;  ///< lines of text that give the reason
+  std::optional<double> plan_us =
+      {};  ///< how long planning takes the host once kernels are loaded, if the kernel plans
 };
 
 /// A file of measurements that a kernel reads if an environment variable names it.
