@@ -69,6 +69,12 @@ function(hg_compile_together target files)
   endif()
 endfunction()
 
+# hg_optimise_little(target): for host code that takes the compiler longer than it ever runs, as the templates of parsers
+# do.
+function(hg_optimise_little target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+endfunction()
+
 # hg_watch_waits(target): in the debug build, limits each wait for a barrier. A wait that never ends says who waits, and
 # traps.
 function(hg_watch_waits target)

@@ -11,11 +11,20 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <cuda/std/type_traits>
 #include <ptx/common.cuh>
 
 namespace hopper_gemm {
 namespace ptx {
+
+// The 16-bit input types. <cuda/std/type_traits> would take longer to compile than all wrappers together.
+template <typename T>
+inline constexpr bool is_mma_bf16 = false;
+template <>
+inline constexpr bool is_mma_bf16<__nv_bfloat16> = true;
+template <typename T>
+inline constexpr bool is_mma_f16 = false;
+template <>
+inline constexpr bool is_mma_f16<__half> = true;
 
 // Operands %0 to %3 are the accumulators. The registers of A and then those of B follow.
 #define HG_PTX_MMA(shape, type, a, b)                                                           \
@@ -33,9 +42,8 @@ namespace ptx {
 /// uses registers only. Its result is there at once, unlike that of wgmma.
 template <typename T>
 HG_PTX_INLINE void mma_m16n8k16(float (&accum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  static_assert(cuda::std::is_same_v<T, __nv_bfloat16> || cuda::std::is_same_v<T, __half>,
-                "mma_m16n8k16: operands of bf16 or half");
-  if constexpr (cuda::std::is_same_v<T, __nv_bfloat16>) {
+  static_assert(is_mma_bf16<T> || is_mma_f16<T>, "mma_m16n8k16: operands of bf16 or half");
+  if constexpr (is_mma_bf16<T>) {
     HG_PTX_SM_80(mma_m16n8k16,
                  asm volatile(HG_PTX_MMA("m16n8k16", "bf16", "%4, %5, %6, %7", "%8, %9")
                               : "+f"(accum[0]), "+f"(accum[1]), "+f"(accum[2]), "+f"(accum[3])
@@ -55,9 +63,8 @@ HG_PTX_INLINE void mma_m16n8k16(float (&accum)[4], const uint32_t (&a)[4], const
 /// Threads: the whole warp, converged. Orders: nothing, as with m16n8k16.
 template <typename T>
 HG_PTX_INLINE void mma_m16n8k8(float (&accum)[4], const uint32_t (&a)[2], const uint32_t (&b)[1]) {
-  static_assert(cuda::std::is_same_v<T, __nv_bfloat16> || cuda::std::is_same_v<T, __half>,
-                "mma_m16n8k8: operands of bf16 or half");
-  if constexpr (cuda::std::is_same_v<T, __nv_bfloat16>) {
+  static_assert(is_mma_bf16<T> || is_mma_f16<T>, "mma_m16n8k8: operands of bf16 or half");
+  if constexpr (is_mma_bf16<T>) {
     HG_PTX_SM_80(mma_m16n8k8, asm volatile(HG_PTX_MMA("m16n8k8", "bf16", "%4, %5", "%6")
                                            : "+f"(accum[0]), "+f"(accum[1]), "+f"(accum[2]), "+f"(accum[3])
                                            : "r"(a[0]), "r"(a[1]), "r"(b[0])));

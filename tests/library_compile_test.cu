@@ -46,14 +46,13 @@ HG_HOST_DEVICE constexpr KernelConfig divided_kernel(int block_m, int block_n, i
       const __grid_constant__ TensorMap, const __grid_constant__ Params,    \
       const __grid_constant__ MatricesOf<EpilogueKind::kind>, const __grid_constant__ ClusterStarts)
 
-HG_INSTANTIATE((kernel(2, 256, 4, Majors::KMajorA)), General);
-HG_INSTANTIATE((kernel(2, 192, 4)), General);
-HG_INSTANTIATE((kernel(2, 128, 4)), General);
-HG_INSTANTIATE((kernel(1, 256, 5, Majors::KMajorA)), AlphaOnly);
+HG_INSTANTIATE((kernel(2, 256, 4, Majors::KMajor)), General);
+HG_INSTANTIATE((kernel(2, 64, 8)), General);
+HG_INSTANTIATE((kernel(1, 64, 12)), AlphaOnly);
 HG_INSTANTIATE((kernel(2, 208, 4)), AlphaOnly);
 HG_INSTANTIATE((kernel(1, 176, 7)), AlphaOnly);
-HG_INSTANTIATE((swapped_kernel(2, 240, 128, 4)), AlphaOnly);
-HG_INSTANTIATE((swapped_kernel(1, 96, 64, 9)), AlphaOnly);
+HG_INSTANTIATE((swapped_kernel(2, 96, 128, 6)), AlphaOnly);
+HG_INSTANTIATE((swapped_kernel(1, 48, 64, 12)), AlphaOnly);
 HG_INSTANTIATE((divided_kernel(192, 192, 4)), AlphaOnly);
 
 #undef HG_INSTANTIATE
@@ -77,8 +76,6 @@ constexpr auto kMn = ptx::Major::MN;
 
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<Operands<__nv_bfloat16, kK, kK>, EpilogueKind::AlphaOnly>);
-HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
-               cooperative_mixed_n::gemm_kernel<Operands<__half, kMn, kMn>, EpilogueKind::AlphaOnly>);
 HG_INSTANTIATE(MixedNParams<cooperative_mixed_n::Config>,
                cooperative_mixed_n::gemm_kernel<Operands<__half, kK, kMn>, EpilogueKind::General>);
 HG_INSTANTIATE(MixedNParams<Pingpong>,

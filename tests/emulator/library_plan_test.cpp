@@ -275,7 +275,7 @@ void expect_no_fault(std::uint64_t seed) {
 }
 
 TEST(EmulatedLibraryFuzzer, FindsNothingInWhatItAlwaysDraws) {
-  constexpr std::uint64_t kProblems = 700;
+  constexpr std::uint64_t kProblems = 400;
   for (std::uint64_t seed = 0; seed < kProblems; ++seed) ASSERT_NO_FATAL_FAILURE(expect_no_fault(seed));
 }
 

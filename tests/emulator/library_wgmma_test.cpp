@@ -127,10 +127,11 @@ bool shares_k_by_workspace_alone(const GemmConfig& config) {
   return config.split_k == 1 && config.workspace_split_k > 1;
 }
 
-/// All configurations but those of cases_of_parts(), except that each cooperative kernel of one tile N is here in a few of its
-/// clusters. All clusters run the same code, and each of them is here with some kernel, but large tiles only in small clusters.
+/// All configurations but those of cases_of_parts(), except that each cooperative kernel of one tile N is here in one of its
+/// clusters, and with a small tile in three. All clusters run the same code, and each of them is here with some kernel.
 std::vector<GemmConfig> configs_in_some_clusters() {
   constexpr int kMostElems = 256 * 256;
+  constexpr int kFewElems = 64 * 128;
   std::vector<GemmConfig> kept;
   std::vector<std::vector<GemmConfig>> by_kernel;
   for (const GemmConfig& config : all_configs()) {
@@ -152,8 +153,9 @@ std::vector<GemmConfig> configs_in_some_clusters() {
   }
   std::size_t number = 0;
   for (const std::vector<GemmConfig>& configs : by_kernel) {
-    const bool has_all = configs.front().kernel.epilogues == Epilogues::All;
-    const std::size_t taken = std::min<std::size_t>(configs.size(), has_all ? 3 : 2);
+    const KernelConfig& kernel = configs.front().kernel;
+    const bool is_small = kernel.block_m * kernel.block_n <= kFewElems;
+    const std::size_t taken = std::min<std::size_t>(configs.size(), is_small ? 3 : 1);
     for (std::size_t i = 0; i < taken; ++i) {
       kept.push_back(configs[(number + i * configs.size() / taken) % configs.size()]);
     }
@@ -265,18 +267,20 @@ std::vector<Case> cases_of_mixed_n() {
   for (const GemmConfig& config : configs_in_some_clusters()) {
     if (config.kernel.narrow_n == 0) continue;
     constexpr GemmShape kShapes[] = {{17, 40, 72}, {264, 256, 8}, {520, 776, 328}, {300, 1032, 64}};
-    for (const DataType type : {DataType::BFloat16, DataType::Float16}) {
-      for (const GemmShape& shape : kShapes) {
-        LibraryProblem problem{.shape = shape, .input_type = type, .output_type = type};
-        problem.a = {.gap = 8};
-        problem.d = {.gap = 16};
-        for (const int clusters : {1, 3}) {
-          problem.alpha = clusters == 1 ? 1 : -2;
-          cases.push_back({config, problem, clusters * cluster_size(config)});
-        }
-        problem.beta = -2;
-        cases.push_back({config, problem, cluster_size(config)});
-      }
+    int of_k_major = 0;
+    for (const GemmShape& shape : kShapes) {
+      LibraryProblem problem{.shape = shape};
+      problem.a = {.gap = 8};
+      problem.d = {.gap = 16};
+      const auto add = [&](int clusters) {
+        problem.input_type = problem.output_type = kTypes[of_k_major++ % 2];
+        cases.push_back({config, problem, clusters * cluster_size(config)});
+      };
+      add(1);
+      problem.alpha = -2;
+      add(3);
+      problem.beta = -2;
+      add(1);
     }
     // But for that of the loop above.
     for (int layout = 1; layout < 4; ++layout) {
@@ -329,7 +333,7 @@ std::vector<Case> cases_of_mixed_n() {
 
 /// What a kernel for small M computes: every epilogue, one row and more than a tile has, splits and batches, K
 /// blocks that come one by one or by stages; and what it leaves to another, more rows than it is for and operands
-/// that are not K-major. Each configuration takes two of the four numbers of rows.
+/// that are not K-major. Each configuration takes two of the four numbers of rows, or one if its kernel has more columns.
 std::vector<Case> cases_of_small_m() {
   std::vector<Case> cases;
   int number = 0;
@@ -338,8 +342,10 @@ std::vector<Case> cases_of_small_m() {
     if (config.kernel.schedule != Schedule::SmallM) continue;
     ++config_number;
     const int few_rows = config_number % 2 == 0 ? 1 : 9;
+    const bool has_all_columns = config.kernel.block_n == stage_lines_n(config.kernel);
     for (const int rows : {few_rows, config.kernel.block_m + (config_number / 2 % 2 == 0 ? 0 : 13)}) {
       ++number;
+      if (!has_all_columns && (rows == few_rows) != (config_number % 3 == 0)) continue;
       const int k_blocks = config.split_k + number % 3 * config.kernel.stages;
       LibraryProblem problem = general(
           {rows, number % 4 == 0 ? 192 : 131, k_blocks * config.kernel.block_k - number % 2 * 40}, number);
@@ -349,6 +355,7 @@ std::vector<Case> cases_of_small_m() {
       problem.b.shared = number % 5 == 2;
       cases.push_back({config, problem, 2 * cluster_size(config)});
     }
+    if (!has_all_columns && config_number % 3 == 0) continue;
     // Stages that come whole to the plain kernel, of a K that is not shared more than the ring has.
     const int stages =
         config.split_k == 1 ? config.kernel.stages + 1 : config.split_k + number % config.split_k;

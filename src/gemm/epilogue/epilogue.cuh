@@ -8,9 +8,8 @@
 
 #pragma once
 
-#include <cuda/std/type_traits>
-
 #include "common/ceil_div.hpp"
+#include "common/type_traits.hpp"
 #include "device/fragment_epilogue.cuh"
 #include "device/tensor_map_type.hpp"
 #include "gemm/epilogue/epilogue_params.hpp"
@@ -59,7 +58,7 @@ __device__ __forceinline__ void bring_to_front(float* block, int subtile) {
 /// How many staging buffers the auxiliary output of a subtile takes. They come before those of D.
 template <typename Matrices>
 __device__ __forceinline__ int parts_of_aux(const GemmEpilogue& operations) {
-  if (!cuda::std::is_same_v<Matrices, MatrixParams> || !operations.has_aux) return 0;
+  if (!is_same_v<Matrices, MatrixParams> || !operations.has_aux) return 0;
   return operations.output_type == DataType::Float32 ? kStagingN / kStagingN32 : 1;
 }
 
@@ -82,7 +81,7 @@ __device__ __forceinline__ void finish_and_store(float* sums, const EpiloguePara
   const GemmEpilogue& operations = params.operations;
   scale_and_add_bias(values, operations, alpha, bias, row, column, lane);
   const int first_part = parts_of_aux<Matrices>(operations);
-  if constexpr (cuda::std::is_same_v<Matrices, MatrixParams>) {
+  if constexpr (is_same_v<Matrices, MatrixParams>) {
     if (operations.has_aux) {
       store_columns(values,
                     {aux_of(operations), &matrices.tensor_map_aux, params.shape, matrices.aux_tma_columns},

@@ -21,7 +21,6 @@
 #include <cuda_fp16.h>
 
 #include <cuda/std/cstdint>
-#include <cuda/std/type_traits>
 #include <ptx/cluster.cuh>
 #include <ptx/elect.cuh>
 #include <ptx/fence.cuh>
@@ -33,6 +32,7 @@
 #include <ptx/wgmma.cuh>
 
 #include "common/gemm_shape.hpp"
+#include "common/type_traits.hpp"
 #include "device/device_common.cuh"
 #include "device/epilogue.cuh"
 #include "device/fragment_epilogue.cuh"
@@ -110,8 +110,7 @@ struct Params {
 
 /// A kernel's further parameters: those of C and aux, or none.
 template <EpilogueKind kEpilogueKind>
-using MatricesOf =
-    cuda::std::conditional_t<kEpilogueKind == EpilogueKind::AlphaOnly, NoMatrixParams, MatrixParams>;
+using MatricesOf = conditional_t<kEpilogueKind == EpilogueKind::AlphaOnly, NoMatrixParams, MatrixParams>;
 
 template <KernelConfig kKernel, EpilogueKind kEpilogueKind>
 struct Config {
@@ -196,7 +195,7 @@ struct alignas(1024) SharedStorage {
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreBuffers][kStoreBufferBytes];
   typename Config::Pipeline pipeline;
   typename Config::TileQueue tile_queue;
-  cuda::std::conditional_t<Config::kIsAlphaOnly, NoStorage, GeneralStorage<Config>> general;
+  conditional_t<Config::kIsAlphaOnly, NoStorage, GeneralStorage<Config>> general;
   SplitKExchange exchange;
 
   /// Where the peers' partials arrive. They overwrite the stages, so the CTA must have multiplied.

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cuda/std/cstdint>
-#include <cuda/std/type_traits>
 #include <ptx/address.cuh>
 #include <ptx/fence.cuh>
 #include <ptx/tma.cuh>
 #include <ptx/wgmma.cuh>
 
+#include "common/type_traits.hpp"
 #include "device/device_common.cuh"
 #include "device/epilogue.cuh"
 #include "device/fragment_epilogue.cuh"
@@ -52,8 +52,7 @@ struct MixedNConfig {
   static_assert(kProducerRegisters + kNumConsumers * kConsumerRegisters <=
                 (1 + kNumConsumers) * kEntryRegisters);
   static constexpr int kStageBytes = (BLOCK_M + WIDE_N) * kLineBytes;
-  using Matrices =
-      cuda::std::conditional_t<kKernel.epilogues == Epilogues::All, MatrixParams, NoMatrixParams>;
+  using Matrices = conditional_t<kKernel.epilogues == Epilogues::All, MatrixParams, NoMatrixParams>;
 };
 
 /// The cluster tiles of D: first columns of wide tiles, then columns of narrow ones. The batches follow each other

@@ -14,13 +14,13 @@
 #pragma once
 
 #include <cuda/std/cstdint>
-#include <cuda/std/type_traits>
 #include <ptx/cp_async.cuh>
 #include <ptx/ldmatrix.cuh>
 #include <ptx/mma.cuh>
 
 #include "common/gemm_shape.hpp"
 #include "common/tile_config.hpp"
+#include "common/type_traits.hpp"
 #include "device/device_common.cuh"
 #include "device/launch.hpp"
 #include "device/mma_epilogue.cuh"
@@ -158,7 +158,7 @@ class TileLoader {
  private:
   // Counted in copies an offset takes one register and one instruction to add; can_count_in_copies() says when.
   static constexpr int kOffsetElems = Config::kCopyElems == 8 ? 8 : 1;
-  using Offset = cuda::std::conditional_t<kOffsetElems == 1, cuda::std::int64_t, cuda::std::uint32_t>;
+  using Offset = conditional_t<kOffsetElems == 1, cuda::std::int64_t, cuda::std::uint32_t>;
 
   const T* source_;  // the thread's first element in the tile's first row and the K block that comes next
   int row_;          // of the tile, in the first pass
