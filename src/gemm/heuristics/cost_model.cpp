@@ -194,7 +194,7 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// - Single CTAs save up to 1.3 us of the launch. They lose more than that if memory nearly limits them and they take long:
 ///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose as well, 3 % in the mean of seven shapes.
 /// - Where memory limits them, short ones still gain if there is room for nearly none of the next launch (60x8960x1792 with
-///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 11 us they gain if there is room for all of it (5x8192x1024
+///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 10 us they gain if there is room for all of it (5x8192x1024
 ///   with a row-major B and 64 CTAs of 48x128 went from 7.0 to 6.2 us), and then they lose: 8x6144x4096 with 48 such CTAs
 ///   went from 15.4 to 21.4 us.
 /// - Single CTAs for small M gain if they take less than a third of the room and memory does not limit them, or nearly all of
@@ -215,7 +215,7 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us,
                  double memory_us) {
   constexpr double kFewUs = 15;
-  constexpr double kVeryFewUs = 9;
+  constexpr double kVeryFewUs = 8.5;
   constexpr double kVeryFewUsOfPairs = 10;
   constexpr double kManyOfThem = 0.8;
   constexpr double kSavedUs = 1.2;
