@@ -215,8 +215,6 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t active, double busy_us,
                  double memory_us) {
   constexpr double kFewUs = 15;
-  constexpr double kVeryFewUs = 8.5;
-  constexpr double kVeryFewUsOfPairs = 10;
   constexpr double kManyOfThem = 0.8;
   constexpr double kSavedUs = 1.2;
   constexpr double kUnlimitedShare = 0.6;
@@ -227,17 +225,18 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   const bool saves_more = 2 * (memory_us - kUnlimitedShare * busy_us) < kSavedUs;
   if (size == 1) {
     if (config.kernel.schedule == Schedule::SmallM) {
-      constexpr double kVeryFewUsOfSmallM = 11;
       constexpr double kFewOfThem = 0.31;
-      constexpr double kMostOfThem = 0.85;
+      constexpr double kNearlyAll = 0.85;
       constexpr double kLimitedShare = 0.8;
+      constexpr double kVeryFewUs = 11;
       const bool shares = shares_an_sm(config.kernel);
       if (clusters > active) return is_short || !shares;
       const double taken = static_cast<double>(clusters) / static_cast<double>(active);
       if (taken <= kFewOfThem) return is_short || memory_us < kLimitedShare * busy_us;
-      return taken >= kMostOfThem || saves_more || (has_room && busy_us < kVeryFewUsOfSmallM && !shares);
+      return taken >= kNearlyAll || saves_more || (has_room && busy_us < kVeryFewUs && !shares);
     }
     if (saves_more) return true;
+    constexpr double kVeryFewUs = 8.5;
     if (is_short) return leaves_none || (has_room && busy_us < kVeryFewUs);
     constexpr double kMostOfThem = 0.95;
     const int ctas = even_waves(static_cast<std::uint32_t>(clusters), static_cast<int>(active));
@@ -251,7 +250,8 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
   if (size > 2) return leaves_none || has_room;
-  return leaves_none || (has_room && busy_us < kVeryFewUsOfPairs) || (is_short && saves_more);
+  constexpr double kVeryFewUs = 10;
+  return leaves_none || (has_room && busy_us < kVeryFewUs) || (is_short && saves_more);
 }
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,
