@@ -127,11 +127,16 @@ bool shares_k_by_workspace_alone(const GemmConfig& config) {
   return config.split_k == 1 && config.workspace_split_k > 1;
 }
 
+/// Whether configs_in_some_clusters() has a cooperative kernel of one tile N in three clusters instead of one.
+bool is_in_three_clusters(const KernelConfig& kernel) {
+  constexpr int kFewElems = 64 * 128;
+  return kernel.block_m * kernel.block_n <= kFewElems;
+}
+
 /// All configurations but those of cases_of_parts(), except that each cooperative kernel of one tile N is here in one of its
 /// clusters, and with a small tile in three. All clusters run the same code, and each of them is here with some kernel.
 std::vector<GemmConfig> configs_in_some_clusters() {
   constexpr int kMostElems = 256 * 256;
-  constexpr int kFewElems = 64 * 128;
   std::vector<GemmConfig> kept;
   std::vector<std::vector<GemmConfig>> by_kernel;
   for (const GemmConfig& config : all_configs()) {
@@ -153,9 +158,8 @@ std::vector<GemmConfig> configs_in_some_clusters() {
   }
   std::size_t number = 0;
   for (const std::vector<GemmConfig>& configs : by_kernel) {
-    const KernelConfig& kernel = configs.front().kernel;
-    const bool is_small = kernel.block_m * kernel.block_n <= kFewElems;
-    const std::size_t taken = std::min<std::size_t>(configs.size(), is_small ? 3 : 1);
+    const std::size_t wanted = is_in_three_clusters(configs.front().kernel) ? 3 : 1;
+    const std::size_t taken = std::min(configs.size(), wanted);
     for (std::size_t i = 0; i < taken; ++i) {
       kept.push_back(configs[(number + i * configs.size() / taken) % configs.size()]);
     }
@@ -175,7 +179,8 @@ std::vector<Case> cases_of_tiles() {
     const KernelConfig& kernel = config.kernel;
     if (config.split_k != 1 || is_alpha_only(kernel)) continue;
     ++config_number;
-    const int sharers = kernel.narrow_n != 0 ? 1 : kernel.schedule == Schedule::SmallM ? 4 : 2;
+    const bool has_other_clusters = kernel.narrow_n == 0 && is_in_three_clusters(kernel);
+    const int sharers = kernel.schedule == Schedule::SmallM ? 4 : has_other_clusters ? 2 : 1;
     for (int layout = 0; layout < 4; ++layout) {
       ++number;
       if (layout % sharers != config_number % sharers) continue;
