@@ -21,6 +21,7 @@ using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
 constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kSharedBlockBytes = 256 * 1024;
 constexpr int kRegisterFile = 64 * 1024;
 constexpr unsigned char kUndefinedByte = 0xFF;  // a float or a bf16 of such bytes is NaN
@@ -246,7 +247,10 @@ void Machine::begin_cluster() {
       thread.warp = &cta->warps[i / kWarpSize];
       thread.warpgroup = &cta->warpgroups[i / kWarpgroupSize];
       thread.stack = take(&free_stacks_, kStackBytes);
-      thread.context = make_fcontext(thread.stack + kStackBytes, kStackBytes, run_thread_body);
+      // Stacks that all begin at the same place of a page would share a few sets of the host's first cache.
+      const std::size_t unused = i % (kPageBytes / kLineBytes) * kLineBytes;
+      thread.context =
+          make_fcontext(thread.stack + kStackBytes - unused, kStackBytes - unused, run_thread_body);
       cluster->runnable.push_back(&thread);
     }
   }
