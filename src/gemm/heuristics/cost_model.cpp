@@ -70,7 +70,10 @@ double lines_per_row(const OperandArgs& operand) {
 
 /// The least time of a K block.
 double least_block_us(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel) {
-  if (kernel.schedule == Schedule::SmallM) return model.small_m_block_us;
+  // A kernel for small M waits for loads alone, and its stages hold what it has asked for (Little's law).
+  if (kernel.schedule == Schedule::SmallM) {
+    return model.small_m_latency_us * kBlockK / (kernel.stages * kernel.block_k);
+  }
   return args.b.major == OperandMajor::MN ? model.mn_major_block_us : model.block_us;
 }
 
@@ -79,7 +82,20 @@ struct Wave {
   double ctas;
   double sharers_a;
   double sharers_b;
+  double ctas_of_an_sm = 1;  ///< of the SM that has most to do
 };
+
+/// See Wave. If an SM has room for two CTAs, some SMs run two, even while others run none. clusters, active: see
+/// can_overlap().
+double ctas_of_an_sm(const CostModel& model, const KernelConfig& kernel, std::int64_t clusters,
+                     std::int64_t active) {
+  if (kernel.schedule != Schedule::SmallM || !shares_an_sm(kernel)) return 1;
+  constexpr int kSmBytes = 228 * 1024;
+  constexpr int kBesideStages = 2 * 1024;
+  const int room_of_an_sm = kSmBytes / (kernel.stages * stage_bytes(kernel) + kBesideStages);
+  const double of_all_sms = static_cast<double>(clusters) / static_cast<double>(active) * room_of_an_sm;
+  return std::min(2.0, 1 + model.small_m_sharing * of_all_sms);
+}
 
 /// clusters: that run at a time; rows, columns: of clusters in D. The order of tiles keeps waves about square.
 Wave wave_of(double clusters, int cluster_size, double rows, double columns) {
@@ -122,16 +138,14 @@ double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double ro
   return (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
 }
 
-/// The time of a K block of a CTA that loads these rows of A and of B, if L2 is no limit.
+/// The time of a K block of a CTA that loads these rows of A and of B, if L2 is no limit. ctas_of_sm: see Wave.
 Part block_time_without_l2(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel,
-                           double flops, double rows_a, double rows_b, double slowness) {
+                           double flops, double rows_a, double rows_b, double slowness, double ctas_of_sm) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
   // bandwidth is the limit.
   const double products_us = flops / model.sm_flops_per_us * slowness + bytes * model.byte_us;
-  // If an SM has room for two CTAs, some SMs run two, even while others run none.
-  const double ctas_of_sm = is_small_m && shares_an_sm(kernel) ? 2 : 1;
   const double sm_bytes_per_us =
       (is_small_m ? model.small_m_sm_bytes_per_us : model.sm_bytes_per_us) / ctas_of_sm;
   const double requests_us =
@@ -147,9 +161,9 @@ Part block_time(const CostModel& model, const KernelArgs& args, const KernelConf
                 double rows_a, double rows_b, const Wave& wave,
                 Neighbours neighbours = Neighbours::Anywhere) {
   const double l2_bytes = l2_bytes_of(model, kernel, rows_a, rows_b, wave, neighbours);
-  return longest(
-      {block_time_without_l2(model, args, kernel, flops, rows_a, rows_b, slowness(model, kernel, neighbours)),
-       {l2_bytes / model.l2_bytes_per_us, Limit::L2}});
+  return longest({block_time_without_l2(model, args, kernel, flops, rows_a, rows_b,
+                                        slowness(model, kernel, neighbours), wave.ctas_of_an_sm),
+                  {l2_bytes / model.l2_bytes_per_us, Limit::L2}});
 }
 
 /// The time to exchange and add up the partials of a split-K. elems: of a tile. Each CTA sends the partials of what it
@@ -192,7 +206,7 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// become free first, so that CTAs that are fewer than SMs are spread unevenly. This is what was measured
 /// (profiles/experiments.md, 53):
 /// - Single CTAs save up to 1.3 us of the launch. They lose more than that if memory nearly limits them and they take long:
-///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose as well, 3 % in the mean of seven shapes.
+///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs that take long lose as well, 3 % in the mean of seven shapes.
 /// - Where memory limits them, short ones still gain if there is room for nearly none of the next launch (60x8960x1792 with
 ///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 10 us they gain if there is room for all of it (5x8192x1024
 ///   with a row-major B and 64 CTAs of 48x128 went from 7.0 to 6.2 us), and then they lose: 8x6144x4096 with 48 such CTAs
@@ -203,7 +217,8 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 ///   time, those that share an SM gain if they are short.
 /// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
 ///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
-///   12.9 to 15.3 us, and 1x7168x16384 with pairs that share SMs from 55.9 to 62.1 us.
+///   12.9 to 15.3 us, and 1x7168x16384 with pairs that share SMs from 55.9 to 62.1 us. Pairs that have an SM for each CTA
+///   lose if they take long, and gain up to about 12 us (profiles/experiments.md, 55).
 /// - Clusters gain if there is room for nearly none of the next launch: 64x3584x18944 with 28 of at most 30 clusters of
 ///   four went from 39.3 to 38.0 us.
 /// - Clusters also gain if there is room for all of the next launch. This was measured for pairs that share SMs
@@ -250,8 +265,8 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
   if (size > 2) return leaves_none || has_room;
-  constexpr double kVeryFewUs = 10;
-  return leaves_none || (has_room && busy_us < kVeryFewUs) || (is_short && saves_more);
+  constexpr double kVeryFewUs = 12;
+  return leaves_none || busy_us < kVeryFewUs || (is_short && saves_more);
 }
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,
@@ -300,7 +315,9 @@ double bytes_of(const KernelArgs& args) {
 
 /// The time until the first loads arrive, if the launch does not overlap the one before it, and of a cluster's barriers.
 double lone_launch_us(const CostModel& model, const GemmConfig& config) {
-  return model.launch_us + model.fill_us + (cluster_size(config) > 1 ? model.cluster_us : 0);
+  const int size = cluster_size(config);
+  return model.launch_us + model.fill_us + (size > 1 ? model.cluster_us : 0) +
+         (cluster_size(config.kernel) > 4 ? model.large_cluster_us : 0);
 }
 
 /// The part of it that a launch saves if it overlaps. clusters, active: see can_overlap().
@@ -328,9 +345,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
                                 config.workspace_split_k;
   const std::int64_t active = std::max(active_clusters(config), 1);
   const std::int64_t waves = ceil_div(clusters, active);
-  const Wave wave =
+  Wave wave =
       wave_of(static_cast<double>(std::min(clusters, active)), size,
               ceil_div(m, kernel.block_m * kernel.cluster_m), ceil_div(n, kernel.block_n * kernel.cluster_n));
+  wave.ctas_of_an_sm = ctas_of_an_sm(model, kernel, clusters, active);
   const double k_blocks = ceil_div(k_blocks_of_cluster(args, config), config.split_k);
 
   // TMA does not read the rows that it fills with zeros.
@@ -389,16 +407,21 @@ class LeastTime {
  public:
   /// bytes: bytes_of(args).
   LeastTime(const KernelArgs& args, const KernelConfig& kernel, const CostModel& model, double bytes)
-      : args_(args), model_(model), peak_us_(bytes / model.memory_peak) {
+      : args_(args), kernel_(kernel), model_(model), peak_us_(bytes / model.memory_peak) {
     clusters_of_part_ = std::int64_t{ceil_div(args.shape.m, kernel.block_m * kernel.cluster_m)} *
                         ceil_div(args.shape.n, kernel.block_n * kernel.cluster_n) * args.batch_count;
     const double rows = std::min(args.shape.m, kernel.block_m);
     const double columns = std::min(args.shape.n, kernel.block_n);
     const double least_slowness =
         std::min(slowness(model, kernel, Neighbours::Anywhere), slowness(model, kernel, Neighbours::InGpc));
-    block_us_ = block_time_without_l2(model, args, kernel, 2.0 * kernel.block_m * kernel.block_n * kBlockK,
-                                      rows / kernel.cluster_n, columns / kernel.cluster_m, least_slowness)
-                    .us;
+    const auto block_us = [&](double ctas_of_sm) {
+      return block_time_without_l2(model, args, kernel, 2.0 * kernel.block_m * kernel.block_n * kBlockK,
+                                   rows / kernel.cluster_n, columns / kernel.cluster_m, least_slowness,
+                                   ctas_of_sm)
+          .us;
+    };
+    block_us_ = block_us(1);
+    block_us_of_two_ = shares_an_sm(kernel) ? block_us(2) : block_us_;
     num_k_blocks_ = ceil_div(args.shape.k, kBlockK);
     store_us_ = rows * columns / model.store_elems_per_us;
   }
@@ -409,7 +432,10 @@ class LeastTime {
     // Most launches of a split-K are a single wave, and a division takes as long as the rest.
     const std::int64_t waves = clusters <= active ? 1 : ceil_div(clusters, std::int64_t{active});
     const double k_blocks = ceil_div(num_k_blocks_, config.split_k * config.workspace_split_k);
-    const double tiles_us = static_cast<double>(waves) * (k_blocks * block_us_ + store_us_ / config.split_k);
+    // A part of a block's time is proportional to the CTAs that share an SM, and the rest is the same for any.
+    const double block_us =
+        std::max(block_us_, ctas_of_an_sm(model_, kernel_, clusters, active) / 2 * block_us_of_two_);
+    const double tiles_us = static_cast<double>(waves) * (k_blocks * block_us + store_us_ / config.split_k);
     return lone_launch_us(model_, config) - saved_by_overlap_us(model_, config, clusters, active) +
            workspace_us(model_, args_, config) +
            least_of_both(tiles_us, peak_us_ / memory_share(model_, args_, config));
@@ -417,11 +443,13 @@ class LeastTime {
 
  private:
   const KernelArgs& args_;
+  const KernelConfig& kernel_;
   const CostModel& model_;
   double peak_us_;
   std::int64_t clusters_of_part_;
   int num_k_blocks_;
   double block_us_;
+  double block_us_of_two_;  // CTAs that share an SM
   double store_us_;
 };
 
@@ -530,8 +558,9 @@ CostModel cost_model_of(const Device& device, const ProbedRates* rates, const Co
     model.*rate *= clock;
   }
   for (double CostModel::*const time :
-       {&CostModel::cluster_us, &CostModel::block_us, &CostModel::mn_major_block_us,
-        &CostModel::small_m_block_us, &CostModel::reduce_us, &CostModel::mn_major_peer_us}) {
+       {&CostModel::cluster_us, &CostModel::large_cluster_us, &CostModel::block_us,
+        &CostModel::mn_major_block_us, &CostModel::small_m_latency_us, &CostModel::reduce_us,
+        &CostModel::mn_major_peer_us}) {
     model.*time /= clock;
   }
   for (ExposedEpilogue* const exposed :

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/ceil_div.hpp"
 #include "gemm/config_name.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
@@ -49,9 +50,10 @@ constexpr Coefficient kCoefficients[] = {
     {"side_by_side_us", &CostModel::side_by_side_us},
     {"fill_us", &CostModel::fill_us},
     {"cluster_us", &CostModel::cluster_us},
+    {"large_cluster_us", &CostModel::large_cluster_us},
     {"block_us", &CostModel::block_us},
     {"mn_major_block_us", &CostModel::mn_major_block_us},
-    {"small_m_block_us", &CostModel::small_m_block_us},
+    {"small_m_latency_us", &CostModel::small_m_latency_us},
     {"sm_flops_per_us", &CostModel::sm_flops_per_us},
     {"byte_us", &CostModel::byte_us},
     {"slowness_64_columns", &CostModel::slowness_64_columns},
@@ -61,6 +63,7 @@ constexpr Coefficient kCoefficients[] = {
     {"slowness_small_tiles_by_gpc", &CostModel::slowness_small_tiles_by_gpc},
     {"sm_bytes_per_us", &CostModel::sm_bytes_per_us},
     {"small_m_sm_bytes_per_us", &CostModel::small_m_sm_bytes_per_us},
+    {"small_m_sharing", &CostModel::small_m_sharing},
     {"sm_lines_per_us", &CostModel::sm_lines_per_us},
     {"l2_bytes_per_us", &CostModel::l2_bytes_per_us},
     {"l2_sharers", &CostModel::l2_sharers},
@@ -164,6 +167,26 @@ double memory_peak_of(const std::string& gpu) {
   throw std::runtime_error(fmt::format("the memory's rate of a GPU '{}' is not known", gpu));
 }
 
+/// Whether the record is from before a change of can_overlap() (cost_model.cpp) that the launch may have been subject to, so
+/// that its time says nothing of today's launch. date: of the record.
+bool is_of_another_launch(const std::string& date, const KernelArgs& args, const GemmConfig& config) {
+  // Until then all launches for small M overlapped (profiles/experiments.md, 54), and no pairs that left room for a part of
+  // the next launch, unless memory did not limit them (55).
+  constexpr const char* kSmallMSince = "2026-11-29T01:25:02Z";
+  constexpr const char* kPairsSince = "2026-11-29T09:30:00Z";
+  const int size = cluster_size(config);
+  const bool is_small_m = size == 1 && config.kernel.schedule == Schedule::SmallM;
+  const bool is_pair = size == 2 && config.kernel.narrow_n == 0 && !shares_an_sm(config.kernel);
+  if (!(is_small_m && date < kSmallMSince) && !(is_pair && date < kPairsSince)) return false;
+  const bool overlaps = estimate(args, config, active_clusters_of_132_sms).overlaps;
+  if (is_small_m) return !overlaps;
+  const std::int64_t clusters =
+      std::int64_t{ceil_div(args.shape.m, config.kernel.block_m * config.kernel.cluster_m)} *
+      ceil_div(args.shape.n, config.kernel.block_n * config.kernel.cluster_n) * config.workspace_split_k;
+  const int active = active_clusters_of_132_sms(config);
+  return overlaps && 2 * clusters > active && 5 * clusters < 4 * active;
+}
+
 /// Reads files of `matmul tune best --csv`: the runs in burst mode of configurations that still exist. Throws
 /// std::runtime_error.
 std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole, double least_gflop) {
@@ -213,7 +236,9 @@ std::vector<Shape> read_shapes(const std::vector<std::string>& paths, bool whole
         const OperandMajor a_major =
             names_a && fields[layout_a] == "col" ? OperandMajor::MN : OperandMajor::K;
         const OperandMajor b_major = fields[layout_b] == "row" ? OperandMajor::MN : OperandMajor::K;
-        if (!can_compute(found->second, problem_of(shape, a_major, b_major))) continue;
+        const Problem problem = problem_of(shape, a_major, b_major);
+        if (!can_compute(found->second, problem)) continue;
+        if (is_of_another_launch(fields[date], problem.args, found->second)) continue;
         runs[{fields[gpu], shape.m, shape.n, shape.k, a_major, b_major}][fields[date]].push_back(
             {found->second, std::stod(fields[time])});
       } catch (const std::logic_error&) {
