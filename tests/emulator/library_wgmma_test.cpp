@@ -948,13 +948,11 @@ TEST(WgmmaEstimate, OverlapsLaunchesThatAreShortOrFillTheGpu) {
   EXPECT_FALSE(overlaps({16, 100 * 64, 4096}, tile(16, 64, 7, 1)));
   EXPECT_TRUE(overlaps({16, 132 * 64, 65536}, tile(16, 64, 7, 1)));
   EXPECT_FALSE(overlaps({16, 40960, 4096}, tile(16, 64, 7, 1)));
-  // Clusters of two that fill SMs, and that memory limits: short ones with room for some and for all, longer ones with the
-  // same. A short one that it does not limit.
-  EXPECT_TRUE(overlaps({16, 80 * 128, 1024}, tile(64, 64, 12, 2)));
-  EXPECT_TRUE(overlaps({16, 66 * 128, 1024}, tile(64, 64, 12, 2)));
-  EXPECT_FALSE(overlaps({16, 80 * 128, 3072}, tile(64, 64, 12, 2)));
-  EXPECT_FALSE(overlaps({16, 66 * 128, 3072}, tile(64, 64, 12, 2)));
+  // Short clusters of two that fill SMs: memory limits them, it does not, room for all.
+  EXPECT_FALSE(overlaps({16, 80 * 128, 1024}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({16, 80 * 128, 128}, tile(64, 64, 12, 2)));
+  EXPECT_TRUE(overlaps({16, 66 * 128, 1024}, tile(64, 64, 12, 2)));
+  EXPECT_FALSE(overlaps({16, 66 * 128, 3072}, tile(64, 64, 12, 2)));
   // Short, many, few, many that take long, few, several tiles each.
   EXPECT_TRUE(overlaps({64, 60 * 128, 128}, tile(64, 64, 12, 2)));
   EXPECT_TRUE(overlaps({64, 120 * 128, 4096}, tile(64, 64, 12, 2)));

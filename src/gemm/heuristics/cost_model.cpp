@@ -206,7 +206,7 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 /// become free first, so that CTAs that are fewer than SMs are spread unevenly. This is what was measured
 /// (profiles/experiments.md, 53):
 /// - Single CTAs save up to 1.3 us of the launch. They lose more than that if memory nearly limits them and they take long:
-///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs that take long lose as well, 3 % in the mean of seven shapes.
+///   72x4608x4096 with 72 CTAs of 80x64 went from 14.1 to 16.7 us. Pairs lose as well, 3 % in the mean of seven shapes.
 /// - Where memory limits them, short ones still gain if there is room for nearly none of the next launch (60x8960x1792 with
 ///   112 CTAs of 128x80 went from 11.6 to 10.8 us). Up to about 10 us they gain if there is room for all of it (5x8192x1024
 ///   with a row-major B and 64 CTAs of 48x128 went from 7.0 to 6.2 us), and then they lose: 8x6144x4096 with 48 such CTAs
@@ -217,8 +217,8 @@ bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t 
 ///   time, those that share an SM gain if they are short.
 /// - A cluster needs several free SMs of one GPC, and does not fit where single CTAs have ended. Clusters lose time if
 ///   there is room for only a part of the next launch: 64x2112x7168 with 17 of at most 30 clusters of four went from
-///   12.9 to 15.3 us, and 1x7168x16384 with pairs that share SMs from 55.9 to 62.1 us. Pairs that have an SM for each CTA
-///   lose if they take long, and gain up to about 12 us (profiles/experiments.md, 55).
+///   12.9 to 15.3 us, and 1x7168x16384 with pairs that share SMs from 55.9 to 62.1 us. Short pairs that share K lose up to
+///   9 % (profiles/experiments.md, 55).
 /// - Clusters gain if there is room for nearly none of the next launch: 64x3584x18944 with 28 of at most 30 clusters of
 ///   four went from 39.3 to 38.0 us.
 /// - Clusters also gain if there is room for all of the next launch. This was measured for pairs that share SMs
@@ -265,8 +265,8 @@ bool can_overlap(const GemmConfig& config, std::int64_t clusters, std::int64_t a
   if (takes_long) return size == 2 && leaves_none && !shares_an_sm(config.kernel);
   if (shares_an_sm(config.kernel)) return has_room || (leaves_none && (size == 2 || is_short));
   if (size > 2) return leaves_none || has_room;
-  constexpr double kVeryFewUs = 12;
-  return leaves_none || busy_us < kVeryFewUs || (is_short && saves_more);
+  constexpr double kVeryFewUs = 10;
+  return leaves_none || (has_room && busy_us < kVeryFewUs) || (is_short && saves_more);
 }
 
 /// The time of two things that overlap: a little more than the longer one. If memory limits two configurations alike,

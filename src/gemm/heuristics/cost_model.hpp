@@ -23,48 +23,48 @@ struct ExposedEpilogue {
 /// The coefficients of the estimates: times in microseconds, and rates per microsecond. `fit_cost_model` fitted them to
 /// profiles/h200/*_tuning*.csv and to profiles/h100/*_tuning*.csv (profiles/experiments.md, 40, 48, 50, 51 and 56).
 struct CostModel {
-  double launch_us = 1.778;           ///< a kernel that has nothing to do
+  double launch_us = 1.783;           ///< a kernel that has nothing to do
   double overlap_us = 0.3624;         ///< what a cluster saves of it if it waits for the kernel before it
   double cta_overlap_us = 0.1422;     ///< the same for a CTA without a cluster
   double side_by_side_us = 0.8778;    ///< what any CTA saves if the GPU has room for both kernels
-  double fill_us = 0.6601;            ///< until the first loads arrive
+  double fill_us = 0.644;             ///< until the first loads arrive
   double cluster_us = 0.5596;         ///< a cluster's barriers
-  double large_cluster_us = 0.3215;   ///< in addition for a cluster of eight that shares loads
+  double large_cluster_us = 0.3208;   ///< in addition for a cluster of eight that shares loads
   double block_us = 0.1561;           ///< least time of a K block
   double mn_major_block_us = 0.1607;  ///< the same if B is MN-major
   double small_m_latency_us = 1.286;  ///< until what a kernel for small M asks for is there
   double sm_flops_per_us = 6.684e6;   ///< of an SM that has its operands
-  double byte_us = 5.233e-7;  ///< products slow down by so much for each byte, because moving it takes power
+  double byte_us = 5.231e-7;  ///< products slow down by so much for each byte, because moving it takes power
   double slowness_64_columns = 1.175;            ///< factor on the products' time for tiles of 64 columns
   double slowness_one_consumer = 1.132;          ///< for one consumer
   double slowness_one_consumer_swapped = 1.121;  ///< for one consumer with A and B swapped
   double slowness_small_tiles = 1.057;           ///< for tiles up to 128x128: they read more of shared memory
-  double slowness_small_tiles_by_gpc = 0.995;    ///< the same where the clusters of a GPC lie side by side
+  double slowness_small_tiles_by_gpc = 0.9979;   ///< the same where the clusters of a GPC lie side by side
   double slowness_few_stages = 1.06;         ///< in addition, if the stages hide less of the loads' latency
   double sm_bytes_per_us = 1.135e5;          ///< to one SM
-  double small_m_sm_bytes_per_us = 9.014e4;  ///< to one SM in a kernel for small M, mostly from memory
+  double small_m_sm_bytes_per_us = 9.015e4;  ///< to one SM in a kernel for small M, mostly from memory
   /// The CTAs beside the first one on the busiest SM, for each SM's worth of CTAs in the launch, where an SM has room for
   /// several. They share its loads.
-  double small_m_sharing = 0.5666;
-  double sm_lines_per_us = 1006;     ///< to one SM, in requests to L2
+  double small_m_sharing = 0.5657;
+  double sm_lines_per_us = 1005;     ///< to one SM, in requests to L2
   double l2_bytes_per_us = 9.248e6;  ///< that all SMs read from L2
   double l2_sharers = 7.668;         ///< clusters that load the same rows: from so many on, they share reads
   double l2_sharers_of_splits = 13.48;  ///< the same where each CTA of a cluster sums a part of K
   /// The same where the clusters of a GPC lie side by side, for clusters of two, and for CTAs without a cluster. The
   /// fit began with counts of L2's reads (profiles/experiments.md, 45).
   double l2_sharers_pairs_by_gpc = 2.173;
-  double l2_sharers_ctas_by_gpc = 2.273;
+  double l2_sharers_ctas_by_gpc = 2.372;
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
   double memory_share = 0.8841;          ///< of the peak, with reads that are not balanced over all channels
   double cluster_memory_share = 0.8741;  ///< with reads by multicast
-  double split_memory_share = 0.8007;    ///< with parts of K that are read at a time
+  double split_memory_share = 0.8011;    ///< with parts of K that are read at a time
   double few_stages_memory_share = 0.865;  ///< with less under way at a time (profiles/experiments.md, 43)
   /// In the pingpong kernel with batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// with it as with the fastest other kernel (H100).
   double pingpong_batch_share = 0.66;
   double store_elems_per_us = 2.02e4;      ///< from one SM
-  double mixed_n_exposed_store = 0.6153;   ///< the share of the store that no product hides
-  double pingpong_exposed_store = 0.5298;  ///< the same in the pingpong schedule
+  double mixed_n_exposed_store = 0.6133;   ///< the share of the store that no product hides
+  double pingpong_exposed_store = 0.5297;  ///< the same in the pingpong schedule
   /// From one pingpong consumer, which stages 16 rows of 64 columns at a time: 64 batches of 2048x2048x128 took 277 us,
   /// and 4096x32768x512 took 182 us (H100).
   double pingpong_store_elems_per_us = 5105;
@@ -72,12 +72,12 @@ struct CostModel {
                                          6.6e-5};                  ///< with one tile N and two consumers
   ExposedEpilogue mixed_n_exposed = {2.3e-5, 1.8e-5, 4.4e-5, 0};   ///< the cooperative schedule's
   ExposedEpilogue pingpong_exposed = {0, 0.5e-5, 2.3e-5, 3.5e-5};  ///< but for a CTA's last tile
-  double reduce_us = 0.1198;                ///< to exchange the partials of a split-K, beside sending them
-  double mn_major_peer_us = 0.5133;         ///< in addition for each peer, if B is MN-major
+  double reduce_us = 0.1245;                ///< to exchange the partials of a split-K, beside sending them
+  double mn_major_peer_us = 0.5145;         ///< in addition for each peer, if B is MN-major
   double reduce_elems_per_us = 2814;        ///< partials that an SM sends
-  double workspace_us = 2.099;              ///< the kernel that adds up partials from the workspace
-  double workspace_cluster_us = 2.986;      ///< in addition, if clusters add up their partials before
-  double workspace_bytes_per_us = 4.455e6;  ///< to the workspace and back
+  double workspace_us = 2.107;              ///< the kernel that adds up partials from the workspace
+  double workspace_cluster_us = 3.058;      ///< in addition, if clusters add up their partials before
+  double workspace_bytes_per_us = 4.449e6;  ///< to the workspace and back
 };
 
 /// The model for a GPU, by its clocks and by the rates that a probe has measured of it. rates: null if there are none.

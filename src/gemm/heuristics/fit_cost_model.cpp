@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/ceil_div.hpp"
 #include "gemm/config_name.hpp"
 #include "gemm/heuristics/candidates.hpp"
 #include "gemm/heuristics/cost_model.hpp"
@@ -167,24 +166,12 @@ double memory_peak_of(const std::string& gpu) {
   throw std::runtime_error(fmt::format("the memory's rate of a GPU '{}' is not known", gpu));
 }
 
-/// Whether the record is from before a change of can_overlap() (cost_model.cpp) that the launch may have been subject to, so
-/// that its time says nothing of today's launch. date: of the record.
+/// Whether the record is from before experiment 54 (profiles/experiments.md), and of a launch that does not overlap since. Until
+/// then all launches for small M overlapped. date: of the record.
 bool is_of_another_launch(const std::string& date, const KernelArgs& args, const GemmConfig& config) {
-  // Until then all launches for small M overlapped (profiles/experiments.md, 54), and no pairs that left room for a part of
-  // the next launch, unless memory did not limit them (55).
-  constexpr const char* kSmallMSince = "2026-11-29T01:25:02Z";
-  constexpr const char* kPairsSince = "2026-11-29T09:30:00Z";
-  const int size = cluster_size(config);
-  const bool is_small_m = size == 1 && config.kernel.schedule == Schedule::SmallM;
-  const bool is_pair = size == 2 && config.kernel.narrow_n == 0 && !shares_an_sm(config.kernel);
-  if (!(is_small_m && date < kSmallMSince) && !(is_pair && date < kPairsSince)) return false;
-  const bool overlaps = estimate(args, config, active_clusters_of_132_sms).overlaps;
-  if (is_small_m) return !overlaps;
-  const std::int64_t clusters =
-      std::int64_t{ceil_div(args.shape.m, config.kernel.block_m * config.kernel.cluster_m)} *
-      ceil_div(args.shape.n, config.kernel.block_n * config.kernel.cluster_n) * config.workspace_split_k;
-  const int active = active_clusters_of_132_sms(config);
-  return overlaps && 2 * clusters > active && 5 * clusters < 4 * active;
+  constexpr const char* kSince = "2026-11-29T01:25:02Z";
+  return date < kSince && config.kernel.schedule == Schedule::SmallM && cluster_size(config) == 1 &&
+         !estimate(args, config, active_clusters_of_132_sms).overlaps;
 }
 
 /// Reads files of `matmul tune best --csv`: the runs in burst mode of configurations that still exist. Throws
