@@ -90,10 +90,8 @@ struct Wave {
 double ctas_of_an_sm(const CostModel& model, const KernelConfig& kernel, std::int64_t clusters,
                      std::int64_t active) {
   if (kernel.schedule != Schedule::SmallM || !shares_an_sm(kernel)) return 1;
-  constexpr int kSmBytes = 228 * 1024;
-  constexpr int kBesideStages = 2 * 1024;
-  const int room_of_an_sm = kSmBytes / (kernel.stages * stage_bytes(kernel) + kBesideStages);
-  const double of_all_sms = static_cast<double>(clusters) / static_cast<double>(active) * room_of_an_sm;
+  const double of_all_sms =
+      static_cast<double>(clusters) / static_cast<double>(active) * small_m_ctas_that_fit(kernel);
   return std::min(2.0, 1 + model.small_m_sharing * of_all_sms);
 }
 
@@ -315,8 +313,7 @@ double bytes_of(const KernelArgs& args) {
 
 /// The time until the first loads arrive, if the launch does not overlap the one before it, and of a cluster's barriers.
 double lone_launch_us(const CostModel& model, const GemmConfig& config) {
-  const int size = cluster_size(config);
-  return model.launch_us + model.fill_us + (size > 1 ? model.cluster_us : 0) +
+  return model.launch_us + model.fill_us + (cluster_size(config) > 1 ? model.cluster_us : 0) +
          (cluster_size(config.kernel) > 4 ? model.large_cluster_us : 0);
 }
 
@@ -501,7 +498,7 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const double peak_us = bytes_of(args) / model.memory_peak;
   const double memory_us = peak_us / model.cluster_memory_share;
   const double least_us = args.batch_count == 1 ? 0 : peak_us / model.pingpong_batch_share;
-  const double overhead_us = model.launch_us + model.fill_us + model.cluster_us;
+  const double overhead_us = lone_launch_us(model, config);
   const std::int64_t in_last_wave = num_tiles - (waves - 1) * workers;
   return {.config = config,
           .time_us = overhead_us + std::max(both(tiles_us, memory_us), least_us) + last_us,
@@ -515,6 +512,12 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
 }
 
 }  // namespace
+
+int small_m_ctas_that_fit(const KernelConfig& kernel) {
+  constexpr int kSmBytes = 228 * 1024;
+  constexpr int kMostBesideStages = 2 * 1024;
+  return kSmBytes / (kernel.stages * stage_bytes(kernel) + kMostBesideStages);
+}
 
 std::string_view to_string(Limit limit) {
   switch (limit) {

@@ -43,8 +43,8 @@ struct CostModel {
   double slowness_few_stages = 1.06;         ///< in addition, if the stages hide less of the loads' latency
   double sm_bytes_per_us = 1.135e5;          ///< to one SM
   double small_m_sm_bytes_per_us = 9.015e4;  ///< to one SM in a kernel for small M, mostly from memory
-  /// The CTAs beside the first one on the busiest SM, for each SM's worth of CTAs in the launch, where an SM has room for
-  /// several. They share its loads.
+  /// How many CTAs the busiest SM runs beside its first one in a launch for small M with one CTA for each SM, if SMs have room
+  /// for several. They share what the SM loads.
   double small_m_sharing = 0.5657;
   double sm_lines_per_us = 1005;     ///< to one SM, in requests to L2
   double l2_bytes_per_us = 9.248e6;  ///< that all SMs read from L2
@@ -83,6 +83,9 @@ struct CostModel {
 /// The model for a GPU, by its clocks and by the rates that a probe has measured of it. rates: null if there are none.
 /// fitted: what is scaled to them.
 CostModel cost_model_of(const Device& device, const ProbedRates* rates, const CostModel& fitted = {});
+
+/// How many CTAs of a kernel for small M an SM has shared memory for.
+int small_m_ctas_that_fit(const KernelConfig& kernel);
 
 /// The number of clusters of a configuration that the GPU runs at a time.
 using ActiveClusters = std::function<int(const GemmConfig&)>;

@@ -109,14 +109,12 @@ std::string name_of(const Shape& shape) {
 }
 
 /// The number of clusters that an H100 or an H200 runs at a time, as cudaOccupancyMaxActiveClusters says for CTAs that
-/// fill an SM.
-/// Several CTAs of a kernel for small M may share an SM. They take 2 KiB or less beside their stages.
+/// fill an SM. Several CTAs of a kernel for small M may share one.
 int active_clusters_of_132_sms(const GemmConfig& config) {
   constexpr int kOfSize[] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
-  constexpr int kSmBytes = 228 * 1024;
   const int clusters = kOfSize[cluster_size(config)];
   if (config.kernel.schedule != Schedule::SmallM) return clusters;
-  return clusters * (kSmBytes / (config.kernel.stages * stage_bytes(config.kernel) + 2 * 1024));
+  return clusters * small_m_ctas_that_fit(config.kernel);
 }
 
 /// A bf16 product of matrices without gaps.
