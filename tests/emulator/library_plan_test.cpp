@@ -58,10 +58,11 @@ std::vector<PlanCase> pairwise_cases() {
 
 INSTANTIATE_TEST_SUITE_P(Pairwise, EmulatedLibraryPlans, testing::ValuesIn(pairwise_cases()), name_of_param);
 
-TEST(EmulatedLibraryInputs, FetchMoreThanABoxWhereLinesAreAligned) {
-  EXPECT_EQ(library::input_promotion(4096), L2Promotion::B256);
-  EXPECT_EQ(library::input_promotion(4096 + 128), L2Promotion::B128);
-  EXPECT_EQ(library::input_promotion(4096 + 16), L2Promotion::B128);
+TEST(EmulatedLibraryInputs, FetchMoreThanABoxWhereKMajorLinesAreAligned) {
+  EXPECT_EQ(library::input_promotion(OperandMajor::K, 4096), L2Promotion::B256);
+  EXPECT_EQ(library::input_promotion(OperandMajor::K, 4096 + 128), L2Promotion::B128);
+  EXPECT_EQ(library::input_promotion(OperandMajor::K, 4096 + 16), L2Promotion::B128);
+  EXPECT_EQ(library::input_promotion(OperandMajor::MN, 4096), L2Promotion::B128);
 }
 
 /// What has no product, or is multiplied by zero, is NaN; so is a C that is D where beta is 0.

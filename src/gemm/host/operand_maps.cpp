@@ -62,8 +62,8 @@ Status encode_map(const char* name, DataType type, std::span<const std::int64_t>
   return {status.code(), std::string(name) + ": " + status.message()};
 }
 
-L2Promotion input_promotion(std::int64_t line_stride_bytes) {
-  return line_stride_bytes % 256 == 0 ? L2Promotion::B256 : L2Promotion::B128;
+L2Promotion input_promotion(OperandMajor major, std::int64_t line_stride_bytes) {
+  return major == OperandMajor::K && line_stride_bytes % 256 == 0 ? L2Promotion::B256 : L2Promotion::B128;
 }
 
 Status encode_input(const char* name, const OperandArgs& operand, const KernelArgs& args, int lines,
@@ -72,10 +72,10 @@ Status encode_input(const char* name, const OperandArgs& operand, const KernelAr
   const int k = args.shape.k;
   const std::array<int, 3> box = is_k_major ? std::array{kBlockK, block_lines / sharers, 1}
                                             : std::array{kAtomLines, kBlockK / sharers, 1};
-  return encode_matrices(name, args.input_type,
-                         {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
-                         operand.leading_dimension, operand.batch_stride, box, tensor_map,
-                         input_promotion(operand.leading_dimension * size_of(args.input_type)));
+  return encode_matrices(
+      name, args.input_type, {is_k_major ? k : lines, is_k_major ? lines : k, args.batch_count},
+      operand.leading_dimension, operand.batch_stride, box, tensor_map,
+      input_promotion(operand.major, operand.leading_dimension * size_of(args.input_type)));
 }
 
 Status encode_c(const KernelArgs& args, int box_rows, TensorMap* tensor_map) {

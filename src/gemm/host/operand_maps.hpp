@@ -18,10 +18,11 @@ Status encode_map(const char* name, DataType type, std::span<const std::int64_t>
                   std::span<const std::int64_t> strides_bytes, std::span<const int> box,
                   TensorMap* tensor_map, L2Promotion l2_promotion = L2Promotion::None);
 
-/// How much of a line of A or B an L2 miss fetches. The next K block of a K-major operand needs the bytes behind a box,
-/// and the neighbouring tile needs those of an MN-major one. Memory may therefore deliver both at once: 256 bytes if
-/// all lines begin at multiples of them, and otherwise the 128 bytes of a cache line (profiles/experiments.md, 43).
-L2Promotion input_promotion(std::int64_t line_stride_bytes);
+/// How much of a line of A or B an L2 miss fetches: the 128 bytes of a cache line, but 256 bytes of a K-major operand whose
+/// lines all begin at multiples of them. Its next K block needs the bytes behind a box, so that memory may deliver both at
+/// once (profiles/experiments.md, 43). The bytes beside a box of an MN-major operand belong to another box, which asks for
+/// them at the same time (57).
+L2Promotion input_promotion(OperandMajor major, std::int64_t line_stride_bytes);
 
 /// The map of A or B: K-major [batch, lines, K], or MN-major [batch, K, lines]. lines: of the operand along M or N;
 /// block_lines: of a CTA's tile; sharers: CTAs that load equal parts of the tile. A K-major box has all lines that a
