@@ -22,13 +22,14 @@ bool has_few_stages(const KernelConfig& kernel) {
 
 /// Which CTAs run side by side.
 enum class Neighbours {
-  Anywhere,     ///< clusters with neighbouring tiles may be in different GPCs
-  InGpc,        ///< Estimate::by_gpc
-  PartsOfATile  ///< a cluster's CTAs each sum a part of K, so that none of them load the same
+  Anywhere,      ///< clusters with neighbouring tiles may be in different GPCs
+  InGpc,         ///< Estimate::by_gpc
+  InGpcByParts,  ///< the same, and tiles have several CTAs, which sum parts of K through the workspace
+  PartsOfATile   ///< a cluster's CTAs each sum a part of K, so that none of them load the same
 };
 
 /// How many times as long the products take as with the largest tiles.
-double tile_slowness(const CostModel& model, const KernelConfig& kernel, Neighbours neighbours) {
+double tile_slowness(const CostModel& model, const KernelConfig& kernel) {
   constexpr int kFewColumns = 64;
   const bool is_swapped = kernel.swap_ab && kernel.schedule == Schedule::Cooperative;
   const int columns =
@@ -37,15 +38,11 @@ double tile_slowness(const CostModel& model, const KernelConfig& kernel, Neighbo
   if (kernel.consumers == 1 && kernel.schedule != Schedule::SmallM) {
     return is_swapped ? model.slowness_one_consumer_swapped : model.slowness_one_consumer;
   }
-  const int elems = kernel.block_m * kernel.block_n;
-  if (elems <= 128 * 128) {
-    return neighbours == Neighbours::InGpc ? model.slowness_small_tiles_by_gpc : model.slowness_small_tiles;
-  }
-  return 1;
+  return kernel.block_m * kernel.block_n <= 128 * 128 ? model.slowness_small_tiles : 1;
 }
 
-double slowness(const CostModel& model, const KernelConfig& kernel, Neighbours neighbours) {
-  return tile_slowness(model, kernel, neighbours) * (has_few_stages(kernel) ? model.slowness_few_stages : 1);
+double slowness(const CostModel& model, const KernelConfig& kernel) {
+  return tile_slowness(model, kernel) * (has_few_stages(kernel) ? model.slowness_few_stages : 1);
 }
 
 /// The share of the memory's peak that a kernel of one tile N gets.
@@ -58,14 +55,31 @@ double memory_share(const CostModel& model, const KernelArgs& args, const GemmCo
   return is_more ? model.few_stages_memory_share : model.memory_share;
 }
 
+constexpr int kSectorElems = 16;
+
 /// L2 requests for 128 bytes of a matrix row. There is one request if they are a whole cache line. Rows that begin
 /// beside a line need more: lts__t_requests of 768x2056x8200 is 2.76 times, and of 768x2056x8208 is 1.72 times that of
 /// 768x2056x8192 (H200).
-double lines_per_row(const OperandArgs& operand) {
+double lines_per_row(std::int64_t leading_dimension) {
   constexpr int kLineElems = 64;
-  constexpr int kSectorElems = 16;
-  if (operand.leading_dimension % kLineElems == 0) return 1;
-  return operand.leading_dimension % kSectorElems == 0 ? 1.72 : 2.76;
+  if (leading_dimension % kLineElems == 0) return 1;
+  return leading_dimension % kSectorElems == 0 ? 1.72 : 2.76;
+}
+
+/// How many times as long the store of a tile takes as in a D whose rows begin at cache lines.
+double store_slowness(const CostModel& model, const KernelArgs& args) {
+  constexpr int kTmaElems = 8;
+  if (args.epilogue.ldd % kTmaElems != 0) return model.slowness_plain_store;
+  return 1 + model.ragged_store * (lines_per_row(args.epilogue.ldd) - 1);
+}
+
+/// What the products add to the time of a byte that they move. It grows with their time on a whole H200, from nothing at 100 us
+/// to all of it at a millisecond.
+double long_byte_us(const CostModel& model, const KernelArgs& args) {
+  constexpr double kLeastSmUs = 132 * 100.0;
+  const auto [m, n, k] = args.shape;
+  const double sm_us = 2.0 * m * n * k * args.batch_count / model.sm_flops_per_us;
+  return model.long_byte_us * std::clamp(std::log10(sm_us / kLeastSmUs), 0.0, 1.0);
 }
 
 /// The least time of a K block.
@@ -79,10 +93,11 @@ double least_block_us(const CostModel& model, const KernelArgs& args, const Kern
 
 /// The CTAs that run at a time, and how many of them load the same rows of A and of B.
 struct Wave {
-  double ctas;
-  double sharers_a;
-  double sharers_b;
+  double ctas = 1;
+  double sharers_a = 1;
+  double sharers_b = 1;
   double ctas_of_an_sm = 1;  ///< of the SM that has most to do
+  double busy_sms = 1;       ///< the share of the SMs that have a tile, on average over all waves
 };
 
 /// See Wave. If an SM has room for two CTAs, some SMs run two, even while others run none. clusters, active: see
@@ -95,15 +110,13 @@ double ctas_of_an_sm(const CostModel& model, const KernelConfig& kernel, std::in
   return std::min(2.0, 1 + model.small_m_sharing * of_all_sms);
 }
 
-/// clusters: that run at a time; rows, columns: of clusters in D. The order of tiles keeps waves about square.
-Wave wave_of(double clusters, int cluster_size, double rows, double columns) {
+/// clusters: that run at a time; rows, columns: of clusters in D. The order of tiles keeps waves about square. Nothing shares what a
+/// cluster loads by multicast: each multicast is a read of L2 of its own.
+Wave wave_of(const KernelConfig& kernel, double clusters, int cluster_size, double rows, double columns) {
   const double high = std::min(rows, std::max(std::sqrt(clusters), clusters / columns));
-  return {clusters * cluster_size, std::min(columns, clusters / high), high};
-}
-
-/// The wave without sharers of what clusters load by multicast: each multicast is a read of L2 of its own.
-Wave plain_loads_of(const Wave& wave, const KernelConfig& kernel) {
-  return {wave.ctas, kernel.cluster_n > 1 ? 1 : wave.sharers_a, kernel.cluster_m > 1 ? 1 : wave.sharers_b};
+  return {.ctas = clusters * cluster_size,
+          .sharers_a = kernel.cluster_n > 1 ? 1 : std::min(columns, clusters / high),
+          .sharers_b = kernel.cluster_m > 1 ? 1 : high};
 }
 
 /// A part of an estimated time, and what it is spent on.
@@ -124,33 +137,40 @@ double l2_bytes_of(const CostModel& model, const KernelConfig& kernel, double ro
   const auto reads = [&](double rows, double sharers) {
     double without_gain =
         neighbours == Neighbours::PartsOfATile ? model.l2_sharers_of_splits : model.l2_sharers;
-    if (neighbours == Neighbours::InGpc) {
+    if (neighbours == Neighbours::InGpc || neighbours == Neighbours::InGpcByParts) {
       constexpr double kPairsOfGpc = 8;
-      constexpr double kCtasAlongASide = 4;
+      const double ctas_along_a_side = neighbours == Neighbours::InGpc ? 4 : 3;
       const bool is_alone = cluster_size(kernel) == 1;
       without_gain = is_alone ? model.l2_sharers_ctas_by_gpc : model.l2_sharers_pairs_by_gpc;
-      sharers = std::min(sharers, is_alone ? kCtasAlongASide : kPairsOfGpc);
+      sharers = std::min(sharers, is_alone ? ctas_along_a_side : kPairsOfGpc);
     }
     return rows * wave.ctas / std::max(1.0, sharers / without_gain);
   };
   return (reads(rows_a, wave.sharers_a) + reads(rows_b, wave.sharers_b)) * kBlockK * kInputBytes;
 }
 
-/// The time of a K block of a CTA that loads these rows of A and of B, if L2 is no limit. ctas_of_sm: see Wave.
+/// The share of their time that products take where some SMs have no tile.
+double idle_factor(const CostModel& model, double busy_sms) {
+  return 1 - model.idle_sm_gain * (1 - busy_sms);
+}
+
+/// The time of a K block of a CTA that loads these rows of A and of B, if L2 is no limit.
 Part block_time_without_l2(const CostModel& model, const KernelArgs& args, const KernelConfig& kernel,
-                           double flops, double rows_a, double rows_b, double slowness, double ctas_of_sm) {
+                           double flops, double rows_a, double rows_b, const Wave& wave) {
   const bool is_small_m = kernel.schedule == Schedule::SmallM;
   const double bytes = (rows_a + rows_b) * kBlockK * kInputBytes;
   // Moving bytes takes power from the tensor cores, which lowers their clock. Bytes therefore cost time even if no
   // bandwidth is the limit.
-  const double products_us = flops / model.sm_flops_per_us * slowness + bytes * model.byte_us;
+  const double products_us = (flops / model.sm_flops_per_us * slowness(model, kernel) +
+                              bytes * (model.byte_us + long_byte_us(model, args))) *
+                             idle_factor(model, wave.busy_sms);
   const double sm_bytes_per_us =
-      (is_small_m ? model.small_m_sm_bytes_per_us : model.sm_bytes_per_us) / ctas_of_sm;
-  const double requests_us =
-      (rows_a * lines_per_row(args.a) + rows_b * lines_per_row(args.b)) * ctas_of_sm / model.sm_lines_per_us;
+      (is_small_m ? model.small_m_sm_bytes_per_us : model.sm_bytes_per_us) / wave.ctas_of_an_sm;
+  const double requests =
+      rows_a * lines_per_row(args.a.leading_dimension) + rows_b * lines_per_row(args.b.leading_dimension);
   return longest({{products_us, Limit::TensorCores},
                   {bytes / sm_bytes_per_us, Limit::SmBytes},
-                  {requests_us, Limit::SmBytes},
+                  {requests * wave.ctas_of_an_sm / model.sm_lines_per_us, Limit::SmBytes},
                   {least_block_us(model, args, kernel), Limit::Latency}});
 }
 
@@ -159,8 +179,7 @@ Part block_time(const CostModel& model, const KernelArgs& args, const KernelConf
                 double rows_a, double rows_b, const Wave& wave,
                 Neighbours neighbours = Neighbours::Anywhere) {
   const double l2_bytes = l2_bytes_of(model, kernel, rows_a, rows_b, wave, neighbours);
-  return longest({block_time_without_l2(model, args, kernel, flops, rows_a, rows_b,
-                                        slowness(model, kernel, neighbours), wave.ctas_of_an_sm),
+  return longest({block_time_without_l2(model, args, kernel, flops, rows_a, rows_b, wave),
                   {l2_bytes / model.l2_bytes_per_us, Limit::L2}});
 }
 
@@ -183,19 +202,19 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
 ///   from 30.0 to 28.7.
 /// - Launches of about ten microseconds gain more if they overlap: 1024x2048x1024 went from 8.2 to 9.1 us.
 ///
-/// clusters, active: see can_overlap(); plain: plain_loads_of() the clusters; block_us: of a K block in any other order; products_us: of
+/// clusters, active: see can_overlap(); wave: in any other order; block_us: of a K block in it; products_us: of
 /// all K blocks.
 bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t clusters, std::int64_t active,
-                 double rows_a, double rows_b, const Wave& plain, double block_us, double products_us) {
+                 double rows_a, double rows_b, const Wave& wave, double block_us, double products_us) {
   const KernelConfig& kernel = config.kernel;
   if (kernel.schedule == Schedule::SmallM || config.split_k > 1 || shares_an_sm(kernel)) return false;
   constexpr double kManyUs = 11;
   if (clusters > active || products_us < kManyUs) return false;
-  if (cluster_size(config) == 1) return std::min(plain.sharers_a, plain.sharers_b) >= 2;
+  if (cluster_size(config) == 1) return std::min(wave.sharers_a, wave.sharers_b) >= 2;
   if (cluster_size(config) != 2) return false;
-  if (std::max(plain.sharers_a, plain.sharers_b) < model.l2_sharers_pairs_by_gpc) return false;
+  if (std::max(wave.sharers_a, wave.sharers_b) < model.l2_sharers_pairs_by_gpc) return false;
   const double l2_us =
-      l2_bytes_of(model, kernel, rows_a, rows_b, plain, Neighbours::Anywhere) / model.l2_bytes_per_us;
+      l2_bytes_of(model, kernel, rows_a, rows_b, wave, Neighbours::Anywhere) / model.l2_bytes_per_us;
   constexpr double kAboutTheLimit = 0.7;
   return l2_us > kAboutTheLimit * block_us;
 }
@@ -297,8 +316,9 @@ double lone_epilogue_us(const CostModel& model, const KernelArgs& args, int cons
   return exposed_us(model.cooperative_exposed, args) * 2 / consumers;
 }
 
-/// Bytes that are read from memory, each operand once, and bytes that are written.
-double bytes_of(const KernelArgs& args) {
+/// Bytes that are read from memory, each operand once, and bytes that are written. Of rows that begin beside a sector, more is
+/// read.
+double bytes_of(const CostModel& model, const KernelArgs& args) {
   const auto [m, n, k] = args.shape;
   const auto batches_of = [&](std::int64_t batch_stride) {
     return batch_stride == 0 ? 1.0 : args.batch_count;
@@ -307,7 +327,11 @@ double bytes_of(const KernelArgs& args) {
   const double outputs = (epilogue.is_gated ? 0.5 : 1.0) + (epilogue.has_aux ? 1 : 0);
   const double matrices =
       outputs * args.batch_count + (epilogue.beta != 0 ? batches_of(epilogue.c_batch_stride) : 0);
-  return 1.0 * kInputBytes * k * (m * batches_of(args.a.batch_stride) + n * batches_of(args.b.batch_stride)) +
+  const auto lines_of = [&](const OperandArgs& operand) {
+    const bool is_ragged = operand.leading_dimension % kSectorElems != 0;
+    return batches_of(operand.batch_stride) * (is_ragged ? 1 + model.ragged_row_bytes : 1);
+  };
+  return 1.0 * kInputBytes * k * (m * lines_of(args.a) + n * lines_of(args.b)) +
          1.0 * m * n * matrices * size_of(epilogue.output_type);
 }
 
@@ -324,10 +348,17 @@ double saved_by_overlap_us(const CostModel& model, const GemmConfig& config, std
   return cluster_size(config) > 1 ? model.overlap_us : model.cta_overlap_us;
 }
 
+/// What the waves behind the first one add to the time of their tiles.
+double next_waves_us(const CostModel& model, const GemmConfig& config, std::int64_t waves) {
+  const bool is_persistent = config.kernel.schedule != Schedule::SmallM && config.split_k == 1;
+  return static_cast<double>(waves - 1) * (is_persistent ? model.next_tile_us : model.next_wave_us);
+}
+
 /// The time that partials in the workspace take beside the kernel's.
 double workspace_us(const CostModel& model, const KernelArgs& args, const GemmConfig& config) {
   if (config.workspace_split_k == 1) return 0;
-  return model.workspace_us + (config.split_k > 1 ? model.workspace_cluster_us : 0) +
+  return model.workspace_us + model.workspace_part_us * config.workspace_split_k +
+         (config.split_k > 1 ? model.workspace_cluster_us : 0) +
          2.0 * static_cast<double>(workspace_bytes(args, config)) / model.workspace_bytes_per_us;
 }
 
@@ -343,9 +374,10 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const std::int64_t active = std::max(active_clusters(config), 1);
   const std::int64_t waves = ceil_div(clusters, active);
   Wave wave =
-      wave_of(static_cast<double>(std::min(clusters, active)), size,
+      wave_of(kernel, static_cast<double>(std::min(clusters, active)), size,
               ceil_div(m, kernel.block_m * kernel.cluster_m), ceil_div(n, kernel.block_n * kernel.cluster_n));
   wave.ctas_of_an_sm = ctas_of_an_sm(model, kernel, clusters, active);
+  wave.busy_sms = static_cast<double>(clusters) / static_cast<double>(waves * active);
   const double k_blocks = ceil_div(k_blocks_of_cluster(args, config), config.split_k);
 
   // TMA does not read the rows that it fills with zeros.
@@ -358,24 +390,26 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const bool is_split = config.split_k > 1 && kernel.schedule != Schedule::SmallM;
   const Part block_anywhere = block_time(model, args, kernel, flops, rows_a, rows_b, wave,
                                          is_split ? Neighbours::PartsOfATile : Neighbours::Anywhere);
-  const Wave plain = plain_loads_of(wave, kernel);
-  const bool by_gpc = pays_by_gpc(model, config, clusters, active, rows_a, rows_b, plain, block_anywhere.us,
+  const bool by_gpc = pays_by_gpc(model, config, clusters, active, rows_a, rows_b, wave, block_anywhere.us,
                                   k_blocks * block_anywhere.us);
-  const Part block = by_gpc ? block_time(model, args, kernel, flops, rows_a, rows_b, plain, Neighbours::InGpc)
-                            : block_anywhere;
+  const Neighbours of_gpc = config.workspace_split_k > 1 ? Neighbours::InGpcByParts : Neighbours::InGpc;
+  const Part block =
+      by_gpc ? block_time(model, args, kernel, flops, rows_a, rows_b, wave, of_gpc) : block_anywhere;
   const double elems = rows * columns;
   // The kernel for small M was not measured. The reduction has the epilogue of partials in the workspace.
   const bool has_epilogue = kernel.schedule != Schedule::SmallM && config.workspace_split_k == 1;
   const double epilogue_us = has_epilogue ? lone_epilogue_us(model, args, kernel.consumers) : 0;
-  const double store_us = elems / config.split_k * (1 / model.store_elems_per_us + epilogue_us);
+  const double store_us =
+      elems / config.split_k * (store_slowness(model, args) / model.store_elems_per_us + epilogue_us);
   // The CTAs also exchange the sums of columns that D does not have.
   const double exchange_us = reduce_us(model, args, config, rows * kernel.block_n);
-  const double tile_us = k_blocks * block.us + store_us + exchange_us;
+  const double tile_us = k_blocks * block.us + store_us;
 
   // The least time in which memory delivers the operands and takes D. The last wave's tiles have the memory to themselves.
-  const double memory_us = bytes_of(args) / (model.memory_peak * memory_share(model, args, config));
+  const double memory_us = bytes_of(model, args) / (model.memory_peak * memory_share(model, args, config));
   const auto wave_us = [&](std::int64_t of_wave) {
-    return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters));
+    return both(tile_us, memory_us * static_cast<double>(of_wave) / static_cast<double>(clusters)) +
+           exchange_us;
   };
   const std::int64_t full_waves = clusters / active;
   const std::int64_t rest = clusters % active;
@@ -383,7 +417,8 @@ Estimate estimate_of_one_n(const KernelArgs& args, const GemmConfig& config,
   const double busy_us = times_full * wave_us(active) + (rest == 0 ? 0 : wave_us(rest));
   const bool overlaps = (!by_gpc || size == 1) && can_overlap(config, clusters, active, busy_us, memory_us);
   const double saved_us = overlaps ? saved_by_overlap_us(model, config, clusters, active) : 0;
-  const double overhead_us = lone_launch_us(model, config) - saved_us + workspace_us(model, args, config);
+  const double overhead_us = lone_launch_us(model, config) - saved_us + next_waves_us(model, config, waves) +
+                             workspace_us(model, args, config);
   const auto all_waves = static_cast<double>(waves);
   return {.config = config,
           .time_us = overhead_us + busy_us,
@@ -409,18 +444,16 @@ class LeastTime {
                         ceil_div(args.shape.n, kernel.block_n * kernel.cluster_n) * args.batch_count;
     const double rows = std::min(args.shape.m, kernel.block_m);
     const double columns = std::min(args.shape.n, kernel.block_n);
-    const double least_slowness =
-        std::min(slowness(model, kernel, Neighbours::Anywhere), slowness(model, kernel, Neighbours::InGpc));
     const auto block_us = [&](double ctas_of_sm) {
       return block_time_without_l2(model, args, kernel, 2.0 * kernel.block_m * kernel.block_n * kBlockK,
-                                   rows / kernel.cluster_n, columns / kernel.cluster_m, least_slowness,
-                                   ctas_of_sm)
+                                   rows / kernel.cluster_n, columns / kernel.cluster_m,
+                                   {.ctas_of_an_sm = ctas_of_sm})
           .us;
     };
     block_us_ = block_us(1);
     block_us_of_two_ = shares_an_sm(kernel) ? block_us(2) : block_us_;
     num_k_blocks_ = ceil_div(args.shape.k, kBlockK);
-    store_us_ = rows * columns / model.store_elems_per_us;
+    store_us_ = rows * columns * store_slowness(model, args) / model.store_elems_per_us;
   }
 
   /// active: how many of the configuration's clusters run at a time.
@@ -429,12 +462,14 @@ class LeastTime {
     // Most launches of a split-K are a single wave, and a division takes as long as the rest.
     const std::int64_t waves = clusters <= active ? 1 : ceil_div(clusters, std::int64_t{active});
     const double k_blocks = ceil_div(num_k_blocks_, config.split_k * config.workspace_split_k);
-    // A part of a block's time is proportional to the CTAs that share an SM, and the rest is the same for any.
+    // Idle SMs make a part of a block's time shorter, and CTAs that share an SM make a part of it longer. The rest stays.
+    const double busy_sms = static_cast<double>(clusters) / static_cast<double>(waves * active);
     const double block_us =
+        idle_factor(model_, busy_sms) *
         std::max(block_us_, ctas_of_an_sm(model_, kernel_, clusters, active) / 2 * block_us_of_two_);
     const double tiles_us = static_cast<double>(waves) * (k_blocks * block_us + store_us_ / config.split_k);
     return lone_launch_us(model_, config) - saved_by_overlap_us(model_, config, clusters, active) +
-           workspace_us(model_, args_, config) +
+           next_waves_us(model_, config, waves) + workspace_us(model_, args_, config) +
            least_of_both(tiles_us, peak_us_ / memory_share(model_, args_, config));
   }
 
@@ -464,8 +499,8 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   const std::int64_t wide_waves = ceil_div(rows * columns.wide_columns, workers);
   const std::int64_t num_tiles = rows * (columns.wide_columns + columns.narrow_columns);
   const std::int64_t waves = ceil_div(num_tiles, workers);
-  const Wave wave = wave_of(static_cast<double>(workers), cluster_size(kernel), ceil_div(m, tiles.cluster_m),
-                            columns.wide_columns + columns.narrow_columns);
+  const Wave wave = wave_of(kernel, static_cast<double>(workers), cluster_size(kernel),
+                            ceil_div(m, tiles.cluster_m), columns.wide_columns + columns.narrow_columns);
   const bool is_pingpong = kernel.schedule == Schedule::Pingpong;
   const ExposedEpilogue& exposed = is_pingpong ? model.pingpong_exposed : model.mixed_n_exposed;
   const double block_m = kernel.block_m;
@@ -475,12 +510,14 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
                       block_n, wave);
   };
   const double exposed_store = is_pingpong ? model.pingpong_exposed_store : model.mixed_n_exposed_store;
-  const double elem_us = exposed_store / model.store_elems_per_us + exposed_us(exposed, args);
+  const double slow_store = store_slowness(model, args);
+  const double elem_us = exposed_store * slow_store / model.store_elems_per_us + exposed_us(exposed, args);
   const auto elems_of = [&](int cluster_n) { return block_m * cluster_n / kernel.cluster_n; };
   // A pingpong consumer multiplies a tile and stores it while the other one does the same.
   const auto tile_us = [&](int cluster_n, double products_us) {
     const double alternating_us =
-        is_pingpong ? (products_us + elems_of(cluster_n) / model.pingpong_store_elems_per_us) / 2 : 0;
+        is_pingpong ? (products_us + elems_of(cluster_n) * slow_store / model.pingpong_store_elems_per_us) / 2
+                    : 0;
     return std::max(products_us + elems_of(cluster_n) * elem_us, alternating_us);
   };
   const auto times_wide = static_cast<double>(wide_waves);
@@ -495,7 +532,7 @@ Estimate estimate_of_mixed_n(const KernelArgs& args, const GemmConfig& config,
   // Products of the other consumer hide most of a pingpong epilogue, but nothing hides a CTA's last one.
   const int last_n = waves > wide_waves ? tiles.narrow_n : tiles.wide_n;
   const double last_us = is_pingpong ? elems_of(last_n) * lone_epilogue_us(model, args, 1) : 0;
-  const double peak_us = bytes_of(args) / model.memory_peak;
+  const double peak_us = bytes_of(model, args) / model.memory_peak;
   const double memory_us = peak_us / model.cluster_memory_share;
   const double least_us = args.batch_count == 1 ? 0 : peak_us / model.pingpong_batch_share;
   const double overhead_us = lone_launch_us(model, config);
@@ -561,9 +598,9 @@ CostModel cost_model_of(const Device& device, const ProbedRates* rates, const Co
     model.*rate *= clock;
   }
   for (double CostModel::*const time :
-       {&CostModel::cluster_us, &CostModel::large_cluster_us, &CostModel::block_us,
-        &CostModel::mn_major_block_us, &CostModel::small_m_latency_us, &CostModel::reduce_us,
-        &CostModel::mn_major_peer_us}) {
+       {&CostModel::next_tile_us, &CostModel::next_wave_us, &CostModel::cluster_us,
+        &CostModel::large_cluster_us, &CostModel::block_us, &CostModel::mn_major_block_us,
+        &CostModel::small_m_latency_us, &CostModel::reduce_us, &CostModel::mn_major_peer_us}) {
     model.*time /= clock;
   }
   for (ExposedEpilogue* const exposed :
@@ -592,7 +629,7 @@ std::vector<Estimate> ranked(const Problem& problem, const ActiveClusters& activ
     return estimate(problem.args, config_of(kernel, split), active_clusters, model);
   };
   const bool has_workspace = may_use_workspace(problem);
-  const double bytes = bytes_of(problem.args);
+  const double bytes = bytes_of(model, problem.args);
   for (const CandidateKernel& candidate : candidate_kernels()) {
     const KernelConfig& compiled = candidate.front().kernel;
     const bool computes_alone = can_compute(compiled, problem);
