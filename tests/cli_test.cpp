@@ -129,8 +129,10 @@ class FakeSession : public Session {
   FakeSession(const SessionRequest& request, const Faults& faults, std::vector<std::string>* marked)
       : faults_(faults), shape_(request.problem.shape), marked_(marked) {
     const double flops = gemm_flops(request.problem.shape);
-    contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
-    contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
+    if (request.baselines) {
+      contestants_.push_back({.version = "0", .variant = "cublasGemmEx", .flops = flops});
+      contestants_.push_back({.version = "0", .variant = "cublasLt #3", .flops = flops});
+    }
     for (const SessionKernel& kernel : request.kernels) {
       contestants_.push_back({.version = kernel.version, .variant = kernel.variant, .flops = flops});
     }
@@ -138,7 +140,9 @@ class FakeSession : public Session {
       contestants_.push_back({.version = "cutlass", .variant = "small tile", .flops = flops});
       contestants_.push_back({.version = "cutlass", .variant = "large tile", .flops = flops});
     }
-    contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
+    if (request.baselines) {
+      contestants_.push_back({.version = "ceiling", .variant = "", .flops = flops, .verifiable = false});
+    }
   }
 
   std::span<const SessionContestant> contestants() const override { return contestants_; }
@@ -1014,6 +1018,23 @@ class TuneTest : public CliTest {
     return variants;
   }
 };
+
+TEST_F(TuneTest, MeasuresTheConfigurationsAlone) {
+  const std::string csv = folder_ / "results.csv";
+  const std::string json = folder_ / "best.json";
+  EXPECT_EQ(
+      run({"tune", "2", "--size", "1024", "--no-baselines", "--csv", csv.c_str(), "--json", json.c_str()}),
+      kExitOk)
+      << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr(text_of(0)), Not(HasSubstr("cublasLt"))));
+  EXPECT_THAT(read(csv), AllOf(HasSubstr(text_of(0)), Not(HasSubstr("\n0,")), Not(HasSubstr("\nceiling,"))));
+  EXPECT_THAT(read(json), HasSubstr(text_of(1)));
+}
+
+TEST_F(TuneTest, BaselinesAreLeftOutByTuneAlone) {
+  expect_refused({"2", "--no-baselines"}, {"--no-baselines was given without tune", "`./matmul tune best"});
+  expect_refused({"tune", "2", "--no-baselines=1"}, {"--no-baselines got a value"});
+}
 
 TEST_F(TuneTest, IsNothingToProfile) {
   expect_refused({"tune", "2", "--profile"}, {"together with tune", "`./matmul 7 --profile --size 8192`"});

@@ -42,12 +42,13 @@ class CudaSession : public Session {
                                                 request_.seed, stream_.get(), &buffers_));
     HG_RETURN_IF_ERROR(wait_with_watchdog(stream_.get(), hang_timeout_seconds(flops(), 1)));
     sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml);
-    HG_RETURN_IF_ERROR(add_baseline());
+    if (request_.baselines) HG_RETURN_IF_ERROR(add_baseline());
     for (const SessionKernel& kernel : request_.kernels) {
       add({.version = kernel.version, .variant = kernel.variant, .flops = flops()}, kernel.launch);
     }
     if (request_.cutlass) HG_RETURN_IF_ERROR(add_cutlass());
-    return has_ceiling(request_.problem, request_.device) ? add_ceiling() : Status();
+    const bool shows_ceiling = request_.baselines && has_ceiling(request_.problem, request_.device);
+    return shows_ceiling ? add_ceiling() : Status();
   }
 
   std::span<const SessionContestant> contestants() const override { return contestants_; }

@@ -49,6 +49,7 @@ struct SessionRequest {
   const Nvml* nvml = nullptr;  ///< nullptr: no clocks and no power
   bool cutlass = false;        ///< measure CUTLASS's configurations too, which must take the problem
   bool verify = true;          ///< leave wrong candidates of cublasLt out of the baseline
+  bool baselines = true;       ///< measure cuBLAS and, where there is one, the ceiling
 };
 
 /// Whether the wgmma ceiling is the limit of kernels for this problem on this GPU.

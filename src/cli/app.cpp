@@ -310,7 +310,8 @@ class Run {
                            .seed = options_.seed,
                            .nvml = nvml_.get(),
                            .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok(),
-                           .verify = options_.verify};
+                           .verify = options_.verify,
+                           .baselines = options_.baselines};
     for (const KernelInfo* kernel : group.kernels) {
       if (!refusal_of(*kernel, group.problem).ok()) continue;
       const std::vector<std::string> configs = configs_of(*kernel, group.problem);
@@ -407,8 +408,8 @@ class Run {
 
   Status measure_shape(const KernelGroup& of_all_shapes, const GemmShape& shape) {
     const KernelGroup group = {at(of_all_shapes.problem, shape), of_all_shapes.kernels, {shape}};
-    progress_.step(
-        fmt::format("{}: filling the operands and choosing among cublasLt's candidates", to_string(shape)));
+    progress_.step(fmt::format("{}: filling the operands{}", to_string(shape),
+                               options_.baselines ? " and choosing among cublasLt's candidates" : ""));
     std::unique_ptr<Session> session;
     Status status = at_shape(shape, platform_.open_session(request(group), &session));
     const bool opened = status.ok();
@@ -525,7 +526,9 @@ class Run {
     // If there is a contestant, its result replaces this reason.
     const Status no_baseline =
         is_product_alone(group.problem) ? Status() : unsupported("cublasLt does not fuse this operation");
-    add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, no_baseline);
+    if (options_.baselines) {
+      add(kBaselineVersion, kBaselineName, single ? kBaselineFp32Idea : kBaselineIdea, no_baseline);
+    }
     for (const KernelInfo* kernel : group.kernels) {
       const Status refusal = refusal_of(*kernel, group.problem);
       const std::vector<std::string> configs = configs_of(*kernel, group.problem);
@@ -539,7 +542,9 @@ class Run {
       std::string config;
       add(kAgainstVersion, kAgainstName, info_.against, choose_against(group.problem, &config));
     }
-    if (has_ceiling(group.problem, info_.device)) add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
+    if (options_.baselines && has_ceiling(group.problem, info_.device)) {
+      add(kCeilingVersion, kCeilingName, kCeilingIdea, {});
+    }
     if (shows_cutlass(group)) {
       add(kCutlassVersion, kCutlassName, kCutlassIdea, cutlass_refusal(group.problem));
     }

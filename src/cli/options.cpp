@@ -19,9 +19,9 @@ namespace hopper_gemm {
 namespace {
 
 // Options that only a run on a GPU takes, and options that only the emulator takes.
-constexpr const char* kGpuOptions[] = {"--mode",       "--rounds", "--no-verify", "--csv",   "--json",
-                                       "--html",       "--config", "--profile",   "--out",   "--bias",
-                                       "--activation", "--gated",  "--beta",      "--batch", "--against"};
+constexpr const char* kGpuOptions[] = {
+    "--mode", "--rounds", "--no-verify",  "--csv",   "--json", "--html",  "--config",  "--profile",
+    "--out",  "--bias",   "--activation", "--gated", "--beta", "--batch", "--against", "--no-baselines"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 // Options that add an operation to the product.
 constexpr const char* kOperationOptions[] = {"--out",   "--bias", "--activation",
@@ -99,6 +99,7 @@ struct RawOptions {
   std::string rounds = "7";
   std::string seed;
   bool no_verify = false;
+  bool no_baselines = false;
   std::string csv_path;
   std::string json_path;
   std::string html_path;
@@ -182,6 +183,9 @@ void declare(CLI::App& app, RawOptions& raw) {
       "emulator: schedules for each version and shape,\n1 to 1000000 (default: 10)");
   add("--trace", "FILE", raw.trace_path, "emulator: write the timeline of one launch");
   app.add_flag("--no-verify", raw.no_verify, "measure without verifying first")->disable_flag_override();
+  app.add_flag("--no-baselines", raw.no_baselines,
+               "tune: measure neither cuBLAS nor the ceiling,\nwhich take most of the time")
+      ->disable_flag_override();
   add("--csv", "FILE", raw.csv_path, "also write the results as CSV");
   add("--json", "FILE", raw.json_path,
       "also write the results as JSON, with all samples;\ntune writes the best configurations to a file\n"
@@ -720,6 +724,14 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   options->profile = raw.profile;
   if (options->profile) HG_RETURN_IF_ERROR(check_profile(app, *options));
   options->verify = !raw.no_verify;
+  options->baselines = !raw.no_baselines;
+  if (!options->baselines && !options->tune) {
+    return invalid_argument(
+        fmt::format("--no-baselines was given without tune, but only tune compares configurations alone; "
+                    "type for example `./matmul "
+                    "tune {} --no-baselines`, or leave --no-baselines out",
+                    kLibraryVersion));
+  }
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
   options->html_path = raw.html_path;

@@ -48,6 +48,7 @@ struct Options {
   int rounds = 0;
   std::uint64_t seed = 0;
   bool verify = true;
+  bool baselines = true;     ///< tune: measure cuBLAS and the ceiling beside the configurations
   bool profile = false;      ///< mark one launch for a profiler instead of measuring
   bool tune = false;         ///< measure every configuration of the kernels, instead of their own choice
   std::string config_path;   ///< the file of configurations that `tune` found; empty: none

@@ -73,8 +73,8 @@ double store_slowness(const CostModel& model, const KernelArgs& args) {
   return 1 + model.ragged_store * (lines_per_row(args.epilogue.ldd) - 1);
 }
 
-/// What the products add to the time of a byte that they move. It grows with their time on a whole H200, from nothing at 100 us
-/// to all of it at a millisecond.
+/// What a byte costs in addition if all products take long: nothing up to 100 us of a whole H200, and all of it from a millisecond
+/// on.
 double long_byte_us(const CostModel& model, const KernelArgs& args) {
   constexpr double kLeastSmUs = 132 * 100.0;
   const auto [m, n, k] = args.shape;
@@ -202,7 +202,7 @@ double reduce_us(const CostModel& model, const KernelArgs& args, const GemmConfi
 ///   from 30.0 to 28.7.
 /// - Launches of about ten microseconds gain more if they overlap: 1024x2048x1024 went from 8.2 to 9.1 us.
 ///
-/// clusters, active: see can_overlap(); wave: in any other order; block_us: of a K block in it; products_us: of
+/// clusters, active: see can_overlap(); wave: in any other order; block_us: of a K block in that order; products_us: of
 /// all K blocks.
 bool pays_by_gpc(const CostModel& model, const GemmConfig& config, std::int64_t clusters, std::int64_t active,
                  double rows_a, double rows_b, const Wave& wave, double block_us, double products_us) {
@@ -316,8 +316,7 @@ double lone_epilogue_us(const CostModel& model, const KernelArgs& args, int cons
   return exposed_us(model.cooperative_exposed, args) * 2 / consumers;
 }
 
-/// Bytes that are read from memory, each operand once, and bytes that are written. Of rows that begin beside a sector, more is
-/// read.
+/// Bytes that are read from memory, each operand once, and bytes that are written. More is read of rows that begin within a sector.
 double bytes_of(const CostModel& model, const KernelArgs& args) {
   const auto [m, n, k] = args.shape;
   const auto batches_of = [&](std::int64_t batch_stride) {

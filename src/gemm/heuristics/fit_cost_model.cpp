@@ -236,58 +236,63 @@ Vector solve(std::vector<Vector> matrix, Vector right) {
   return right;
 }
 
-/// Fits the estimated times, by Gauss-Newton steps with a loss that grows linearly beyond kScale. A coefficient that no time
-/// depends on stays as it is.
+/// What fit_times() makes small: the sum of a loss that grows linearly beyond kLossScale, and a pull towards the base.
+constexpr double kLossScale = 0.02;
+constexpr double kStiffness = 0.1;
+
+double loss_of(const std::vector<RecordSet>& sets, const CostModel& base, const Vector& logs) {
+  double loss = 0;
+  for (const double log : logs) loss += kStiffness * log * log / 2;
+  for (const double error : weighted_errors(sets, scaled(base, logs))) {
+    loss += kLossScale * kLossScale * (std::sqrt(1 + error * error / (kLossScale * kLossScale)) - 1);
+  }
+  return loss;
+}
+
+/// The Gauss-Newton step from `logs` towards a smaller loss.
+Vector gauss_newton_step(const std::vector<RecordSet>& sets, const CostModel& base, const Vector& logs) {
+  constexpr double kDifference = 0.02;
+  const std::size_t n = logs.size();
+  const Vector errors = weighted_errors(sets, scaled(base, logs));
+  std::vector<Vector> slopes;
+  slopes.reserve(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    Vector moved = logs;
+    moved[j] += kDifference;
+    slopes.push_back(weighted_errors(sets, scaled(base, moved)));
+    for (std::size_t i = 0; i < errors.size(); ++i) slopes[j][i] = (slopes[j][i] - errors[i]) / kDifference;
+  }
+  std::vector<Vector> matrix(n, Vector(n));
+  Vector right(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    matrix[j][j] = kStiffness;
+    right[j] = -kStiffness * logs[j];
+  }
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const double weight = 1 / std::sqrt(1 + errors[i] * errors[i] / (kLossScale * kLossScale));
+    for (std::size_t j = 0; j < n; ++j) {
+      const double weighted = weight * slopes[j][i];
+      right[j] -= weighted * errors[i];
+      for (std::size_t k = 0; k <= j; ++k) matrix[j][k] += weighted * slopes[k][i];
+    }
+  }
+  return solve(matrix, right);
+}
+
+/// Fits the estimated times. A coefficient that no time depends on stays as it is.
 CostModel fit_times(const std::vector<RecordSet>& sets, const CostModel& base) {
   constexpr int kSteps = 20;
-  constexpr double kScale = 0.02;
-  constexpr double kDifference = 0.02;
-  constexpr double kStiffness = 0.1;
-  const std::size_t n = std::size(kCoefficients);
-  const auto loss_of = [&](const Vector& logs) {
-    double loss = 0;
-    for (const double log : logs) loss += kStiffness * log * log / 2;
-    for (const double error : weighted_errors(sets, scaled(base, logs))) {
-      loss += kScale * kScale * (std::sqrt(1 + error * error / (kScale * kScale)) - 1);
-    }
-    return loss;
-  };
-  Vector logs(n);
-  double least = loss_of(logs);
+  constexpr int kHalvings = 5;
+  Vector logs(std::size(kCoefficients));
+  double least = loss_of(sets, base, logs);
   for (int step = 0; step < kSteps; ++step) {
-    const Vector errors = weighted_errors(sets, scaled(base, logs));
-    std::vector<Vector> slopes;
-    slopes.reserve(n);
-    for (std::size_t j = 0; j < n; ++j) {
-      Vector moved = logs;
-      moved[j] += kDifference;
-      slopes.push_back(weighted_errors(sets, scaled(base, moved)));
-      for (std::size_t i = 0; i < errors.size(); ++i) {
-        slopes[j][i] = (slopes[j][i] - errors[i]) / kDifference;
-      }
-    }
-    std::vector<Vector> matrix(n, Vector(n));
-    Vector right(n);
-    for (std::size_t j = 0; j < n; ++j) {
-      matrix[j][j] = kStiffness;
-      right[j] = -kStiffness * logs[j];
-    }
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      const double weight = 1 / std::sqrt(1 + errors[i] * errors[i] / (kScale * kScale));
-      for (std::size_t j = 0; j < n; ++j) {
-        const double weighted = weight * slopes[j][i];
-        right[j] -= weighted * errors[i];
-        for (std::size_t k = 0; k <= j; ++k) matrix[j][k] += weighted * slopes[k][i];
-      }
-    }
-    const Vector change = solve(matrix, right);
-    double share = 1;
-    Vector next = logs;
+    const Vector change = gauss_newton_step(sets, base, logs);
+    Vector next;
     double loss = least;
-    for (; share > 0.05; share /= 2) {
-      for (std::size_t j = 0; j < n; ++j) next[j] = logs[j] + share * change[j];
-      loss = loss_of(next);
-      if (loss < least) break;
+    for (int halving = 0; halving < kHalvings && loss >= least; ++halving) {
+      next = logs;
+      for (std::size_t j = 0; j < next.size(); ++j) next[j] += std::ldexp(change[j], -halving);
+      loss = loss_of(sets, base, next);
     }
     if (loss >= least) break;
     logs = next;
