@@ -818,8 +818,7 @@ TEST(EmulatedLibraryWgmmaChoice, SlicesALongKAsFarAsTheWorkspaceGoes) {
   EXPECT_EQ(workspace_within(2 * kBytesOfASlice - 1), 0U);
   EXPECT_EQ(workspace_within(2 * kBytesOfASlice), 2 * kBytesOfASlice);
   EXPECT_EQ(workspace_within(3 * kBytesOfASlice), 3 * kBytesOfASlice);
-  // Not all of it: at 1x256x65536 7 slices are faster than 15 (profiles/h200/long_k_tuning.csv).
-  EXPECT_GT(workspace_within(100 * kBytesOfASlice), 3 * kBytesOfASlice);
+  EXPECT_GE(workspace_within(100 * kBytesOfASlice), 10 * kBytesOfASlice);
 }
 
 TEST(EmulatedLibraryWgmmaChoice, SaysWhyAConfigurationCannotSplitK) {
@@ -1253,10 +1252,9 @@ TEST(WgmmaChoice, KeepsTheSmsOfEveryHopperBusy) {
         ++choices;
         const double busy = busy_share(chosen, shape, active_clusters, sms);
         for (const library::Estimate& estimate : estimates) {
-          // Small tiles and more parts of K keep more SMs busy, but with more loads and more exchange of partials. Tiles of three
-          // quarters of the size take as long at 384x768x4096 (profiles/h200/tuning_split_k.csv).
+          // Small tiles and more parts of K keep more SMs busy, but with more loads and more exchange of partials.
           const GemmConfig& other = estimate.config;
-          const bool is_small = 4 * elems_of_tile(other) <= 3 * elems_of_tile(chosen);
+          const bool is_small = 4 * elems_of_tile(other) < 3 * elems_of_tile(chosen);
           if (other.kernel.narrow_n != 0 || is_small || parts_of_k(other) > parts_of_k(chosen)) continue;
           EXPECT_LE(busy_share(other, shape, active_clusters, sms), busy + kMostIdle)
               << sms << " SMs, " << m << 'x' << n << ": " << name_of(chosen) << " and " << name_of(other);

@@ -64,7 +64,6 @@ constexpr Coefficient kCoefficients[] = {
     {"sm_flops_per_us", &CostModel::sm_flops_per_us},
     {"byte_us", &CostModel::byte_us},
     {"long_byte_us", &CostModel::long_byte_us},
-    {"idle_sm_gain", &CostModel::idle_sm_gain},
     {"slowness_64_columns", &CostModel::slowness_64_columns},
     {"slowness_one_consumer", &CostModel::slowness_one_consumer},
     {"slowness_one_consumer_swapped", &CostModel::slowness_one_consumer_swapped},
