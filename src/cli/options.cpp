@@ -642,6 +642,14 @@ Status check_profile(const CLI::App& app, const Options& options) {
 }
 
 /// Ok if best runs, so that another build of the library can race it.
+Status check_baselines(const Options& options) {
+  if (options.baselines || options.tune) return {};
+  return invalid_argument(fmt::format(
+      "--no-baselines was given without tune, but only tune compares configurations alone; type for "
+      "example `./matmul tune {} --no-baselines`, or leave --no-baselines out",
+      kLibraryVersion));
+}
+
 Status check_against(const Options& options) {
   if (options.against_path.empty()) return {};
   if (options.tune) {
@@ -725,13 +733,7 @@ Status parse_options(int argc, const char* const* argv, std::span<const KernelIn
   if (options->profile) HG_RETURN_IF_ERROR(check_profile(app, *options));
   options->verify = !raw.no_verify;
   options->baselines = !raw.no_baselines;
-  if (!options->baselines && !options->tune) {
-    return invalid_argument(
-        fmt::format("--no-baselines was given without tune, but only tune compares configurations alone; "
-                    "type for example `./matmul "
-                    "tune {} --no-baselines`, or leave --no-baselines out",
-                    kLibraryVersion));
-  }
+  HG_RETURN_IF_ERROR(check_baselines(*options));
   options->csv_path = raw.csv_path;
   options->json_path = raw.json_path;
   options->html_path = raw.html_path;

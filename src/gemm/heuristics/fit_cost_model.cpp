@@ -190,22 +190,29 @@ double cost_of(const std::vector<RecordSet>& sets, const CostModel& model) {
 
 using Vector = std::vector<double>;
 
-/// The logarithms of estimated over measured times, each multiplied by its weight: the faster a configuration is among those
-/// of its shape, the more it counts.
-Vector weighted_errors(const std::vector<RecordSet>& sets, const CostModel& model) {
-  constexpr double kDecay = 0.25;
-  Vector errors;
+/// Calls visit(time, estimated_us, best_us) for all times whose estimates need to be right.
+template <typename Visit>
+void for_each_estimate(const std::vector<RecordSet>& sets, const CostModel& model, const Visit& visit) {
   for (const RecordSet& set : sets) {
     for (const MeasuredShape& shape : set.shapes) {
       const Estimates estimates(shape, model);
       const double best_us = best_of(shape).us;
       for (const MeasuredTime& time : shape.times) {
-        if (time.us >= kWorthFitting * best_us) continue;
-        const double weight = std::exp((1 - time.us / best_us) / (2 * kDecay));
-        errors.push_back(weight * std::log(estimates.us(time) / time.us));
+        if (time.us < kWorthFitting * best_us) visit(time, estimates.us(time), best_us);
       }
     }
   }
+}
+
+/// The logarithms of estimated over measured times, each multiplied by its weight: the faster a configuration is among those
+/// of its shape, the more it counts.
+Vector weighted_errors(const std::vector<RecordSet>& sets, const CostModel& model) {
+  constexpr double kDecay = 0.25;
+  Vector errors;
+  for_each_estimate(sets, model, [&](const MeasuredTime& time, double estimated_us, double best_us) {
+    const double weight = std::exp((1 - time.us / best_us) / (2 * kDecay));
+    errors.push_back(weight * std::log(estimated_us / time.us));
+  });
   return errors;
 }
 
@@ -306,9 +313,14 @@ CostModel fit(const std::vector<RecordSet>& sets, const CostModel& today, int st
   constexpr double kSmallStep = 0.015;
   constexpr double kLargeStep = 0.08;
   std::mt19937 generator(seed);
-  CostModel model = fit_times(sets, today);
-  if (cost_of(sets, today) < cost_of(sets, model)) model = today;
+  CostModel model = today;
   double least = cost_of(sets, model);
+  const CostModel with_fitted_times = fit_times(sets, today);
+  const double cost_with_fitted_times = cost_of(sets, with_fitted_times);
+  if (cost_with_fitted_times < least) {
+    least = cost_with_fitted_times;
+    model = with_fitted_times;
+  }
   for (int i = 0; i < steps; ++i) {
     std::normal_distribution<double> step(0, i % 3 == 0 ? kLargeStep : kSmallStep);
     CostModel candidate = model;
@@ -326,18 +338,11 @@ CostModel fit(const std::vector<RecordSet>& sets, const CostModel& today, int st
 /// Prints for each configuration the ratio of estimated to measured times, and the number of shapes.
 void print_configurations(const std::vector<RecordSet>& sets, const CostModel& model) {
   std::map<std::string, std::pair<double, int>> sums_of_logs;
-  for (const RecordSet& set : sets) {
-    for (const MeasuredShape& shape : set.shapes) {
-      const Estimates estimates(shape, model);
-      const double best_us = best_of(shape).us;
-      for (const MeasuredTime& time : shape.times) {
-        if (time.us >= kWorthFitting * best_us) continue;
-        auto& [sum, count] = sums_of_logs[name_of(time.config)];
-        sum += std::log(estimates.us(time) / time.us);
-        ++count;
-      }
-    }
-  }
+  for_each_estimate(sets, model, [&](const MeasuredTime& time, double estimated_us, double) {
+    auto& [sum, count] = sums_of_logs[name_of(time.config)];
+    sum += std::log(estimated_us / time.us);
+    ++count;
+  });
   for (const auto& [name, of_name] : sums_of_logs) {
     const auto& [sum, count] = of_name;
     fmt::print("  {}: {:.3f} of the time, {} shapes\n", name, std::exp(sum / count), count);
@@ -349,8 +354,7 @@ void print_choices(const RecordSet& set, const CostModel& today, const CostModel
   const auto text_of = [](const Score& score) {
     return fmt::format(
         "the choices run {:.4f} times as long as the best, the worst choice {:.3f} times, and choices about "
-        "as likely "
-        "{:.4f} times; the estimates are off by {:.1f} %",
+        "as likely {:.4f} times; the estimates are off by {:.1f} %",
         score.choices, score.worst, score.likely, 100 * score.error);
   };
   std::vector<const MeasuredTime*> chosen;
@@ -377,7 +381,7 @@ bool is_good(const RecordSet& set, const CostModel& model) {
   }
   if (score.worst > set.worst) {
     fmt::print(std::cerr,
-               "{}: the worst choice runs {:.3f} times as long as the best, but only {:.3f} is allowed\n",
+               "{}: the worst choice runs {:.4f} times as long as the best, but only {:.4f} is allowed\n",
                set.name, score.worst, set.worst);
   }
   return score.choices <= set.most && score.worst <= set.worst;
@@ -435,10 +439,10 @@ int run(int argc, char** argv) {
   app.add_option("--sets", sets_path,
                  "Sets of records with their own bounds, such as profiles/choices.json; fail if today's "
                  "choices break one");
-  app.add_flag("--whole", filter.whole,
-               "csv: leave out shapes with more than 64 rows or columns that are 8 more than a multiple of "
-               "16: residue "
-               "tiles took longer before they were shifted to D's edge (profiles/experiments.md, 27)");
+  app.add_flag(
+      "--whole", filter.whole,
+      "csv: leave out shapes with more than 64 rows or columns that are 8 more than a multiple of "
+      "16: residue tiles took longer before they were shifted to D's edge (profiles/experiments.md, 27)");
   app.add_option("--least-gflop", filter.least_gflop,
                  "csv: leave out shapes of fewer operations, in units of 10^9");
   app.add_option(
@@ -463,10 +467,9 @@ int run(int argc, char** argv) {
     fmt::print("  {} = {:.4g}\n", coefficient.name, fitted.*coefficient.member);
   }
   print_configurations(sets, fitted);
-  return std::count_if(sets.begin(), sets.end(),
-                       [&](const RecordSet& set) { return !is_good(set, today); }) == 0
-             ? 0
-             : 1;
+  const auto broken =
+      std::count_if(sets.begin(), sets.end(), [&](const RecordSet& set) { return !is_good(set, today); });
+  return broken == 0 ? 0 : 1;
 }
 
 }  // namespace

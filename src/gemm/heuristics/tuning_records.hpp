@@ -27,8 +27,8 @@ struct MeasuredShape {
 
 /// Which of the records count.
 struct RecordFilter {
-  bool whole =
-      false;  ///< leave out shapes whose residue tiles took longer before they were shifted to D's edge
+  /// Leave out shapes whose residue tiles took longer before they were shifted to D's edge (profiles/experiments.md, 27).
+  bool whole = false;
   double least_gflop = 0;  ///< leave out shapes of fewer operations, in units of 10^9
 };
 
