@@ -1,6 +1,7 @@
 """Tests of tools/profile.py, run as a program with others in place of ncu, cuobjdump, nvidia-smi and matmul, which
 print what they are told."""
 
+import contextlib
 import csv
 import datetime
 import importlib.util
@@ -349,9 +350,16 @@ class ProfileTest(unittest.TestCase):
         return arguments[arguments.index("--profile") - 1]
 
     def run_tool(self, *arguments):
-        return subprocess.run(
-            [sys.executable, "-IS", str(TOOL), "--matmul", str(self.bin / "matmul"), "--out", str(self.out), *arguments],
-            capture_output=True, text=True, check=False, env={**os.environ, "PATH": str(self.bin)})
+        """Runs the tool within this process, because the tests run it hundreds of times."""
+        words = [str(TOOL), "--matmul", str(self.bin / "matmul"), "--out", str(self.out), *arguments]
+        output, errors = io.StringIO(), io.StringIO()
+        with (mock.patch.object(sys, "argv", words), mock.patch.dict(os.environ, PATH=str(self.bin)),
+              contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors)):
+            try:
+                status = profile.main() or 0
+            except SystemExit as end:
+                status = end.code
+        return subprocess.CompletedProcess(words, status, output.getvalue(), errors.getvalue())
 
     def profile_readings(self, readings):
         """The Markdown of version 7 with these readings, and those of its CSV as {metric: [unit, value]}."""

@@ -176,13 +176,13 @@ class SwapAB:
 
 
 def swapped_kernels(folder):
-    """kSwappedKernels, as tuples (consumers, block_m, block_n, stages)."""
+    """kSwappedKernels and kSmallSwappedKernels, as tuples (consumers, block_m, block_n, stages)."""
     source = source_of(folder, "gemm/instances/cooperative_configs.hpp")
-    array = re.search(r"kSwappedKernels = \{(.*?)\};", source, re.DOTALL)
-    if array is None:
-        raise ResultsError("cooperative_configs.hpp has no kSwappedKernels")
+    arrays = re.findall(r"k(?:Small)?SwappedKernels = \{(.*?)\};", source, re.DOTALL)
+    if len(arrays) != 2:
+        raise ResultsError("cooperative_configs.hpp has not both kSwappedKernels and kSmallSwappedKernels")
     # divided_config() has two consumers and does not name them.
-    configs = array[1].replace("divided_config(", "swapped_config(2, ")
+    configs = "".join(arrays).replace("divided_config(", "swapped_config(2, ")
     return tuple(tuple(map(int, values.split(","))) for values in re.findall(r"swapped_config\(([\d, ]+)\)", configs))
 
 

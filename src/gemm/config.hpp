@@ -116,9 +116,22 @@ HG_HOST_DEVICE constexpr int stage_lines_n(const KernelConfig& kernel) {
   return kernel.schedule == Schedule::SmallM ? ceil_div(kernel.block_n, kWgmmaM) * kWgmmaM : kernel.block_n;
 }
 
+/// Lines of A that the CTAs of a cluster load for a stage. Each of the cluster_n sharers loads equally many whole groups
+/// of 8 lines, over which the swizzle repeats. Together they may load some lines that the tile does not have.
+HG_HOST_DEVICE constexpr int loaded_lines_m(const KernelConfig& kernel) {
+  return ceil_div(kernel.block_m, 8 * kernel.cluster_n) * 8 * kernel.cluster_n;
+}
+
+/// Lines of A that a stage has room for. With swap-AB, a tile of an odd number of groups leaves room for one more, so that
+/// two CTAs can share them.
+HG_HOST_DEVICE constexpr int stage_lines_m(const KernelConfig& kernel) {
+  constexpr int kTwoGroups = 16;
+  return kernel.swap_ab ? ceil_div(kernel.block_m, kTwoGroups) * kTwoGroups : kernel.block_m;
+}
+
 HG_HOST_DEVICE constexpr int stage_bytes(const KernelConfig& kernel) {
   constexpr int kElemBytes = 2;
-  return (kernel.block_m + stage_lines_n(kernel)) * kernel.block_k * kElemBytes;
+  return (stage_lines_m(kernel) + stage_lines_n(kernel)) * kernel.block_k * kElemBytes;
 }
 
 /// Whether an SM has room for several CTAs of a kernel for small M.
@@ -248,11 +261,11 @@ HG_HOST_DEVICE constexpr const char* fault_of(const KernelConfig& kernel) {
   if (!is_power_of_two(kernel.cluster_m) || !is_power_of_two(kernel.cluster_n) || cluster_size(kernel) > 8) {
     return "a cluster that shares its loads has 1, 2, 4 or 8 CTAs, and so many along M and along N";
   }
-  if (kernel.block_m % (8 * kernel.cluster_n) != 0 || kernel.block_n % (8 * kernel.cluster_m) != 0) {
+  if (loaded_lines_m(kernel) > stage_lines_m(kernel) || kernel.block_n % (8 * kernel.cluster_m) != 0) {
     return "a CTA loads whole groups of 8 rows, over which the swizzle repeats";
   }
   constexpr int kMostBoxLines = 256;
-  if (kernel.block_m / kernel.cluster_n > kMostBoxLines ||
+  if (loaded_lines_m(kernel) / kernel.cluster_n > kMostBoxLines ||
       kernel.block_n / kernel.cluster_m > kMostBoxLines) {
     return "a CTA loads at most 256 lines of an operand, the most that a TMA box has";
   }

@@ -1045,6 +1045,17 @@ TEST(WgmmaLoads, EndWithAKMajorOperand) {
   EXPECT_EQ(loaded_lines(mn_major, 1, 64, 1), 64);
 }
 
+TEST(WgmmaLoads, AreEvenPartsOfRowsThatAreAnOddNumberOfGroups) {
+  const auto kernel = [](const char* name) { return library::find_config(name).value().kernel; };
+  EXPECT_EQ(library::loaded_lines_m(kernel("cooperative_136x128_t_s6_c4x1")), 136);
+  EXPECT_EQ(library::loaded_lines_m(kernel("cooperative_136x128_t_s6_c2x2")), 144);
+  EXPECT_EQ(library::loaded_lines_m(kernel("cooperative_152x256_t_s4_c2x4")), 160);
+  EXPECT_EQ(library::stage_lines_m(kernel("cooperative_136x128_t_s6")), 144);
+  EXPECT_EQ(library::stage_lines_m(kernel("cooperative_144x128_t_s5")), 144);
+  // Four parts of 40 rows would need a stage of 160.
+  EXPECT_FALSE(library::find_config("cooperative_136x128_t_s6_c1x4"));
+}
+
 TEST(WgmmaEstimate, LaysTilesByGpcWhereL2IsTheLimitOrNoClusterShares) {
   constexpr int kSms = 132;
   const auto estimate_of = [](GemmShape shape, const char* name) {

@@ -117,6 +117,7 @@ const std::vector<CandidateKernel>& candidate_kernels() {
     append_cooperative_kernels(cooperative::kSmallKernels, &candidates);
     append_cooperative_kernels(cooperative::kAlphaOnlyKernels, &candidates);
     append_cooperative_kernels(cooperative::kSwappedKernels, &candidates);
+    append_cooperative_kernels(cooperative::kSmallSwappedKernels, &candidates);
     for (const KernelConfig& kernel : kSmallMConfigs) candidates.push_back({with_splits(kernel)});
     candidates.push_back({with_splits(kWideConfig)});
     for (const KernelConfig& kernel : kPingpongConfigs) candidates.push_back({with_splits(kernel)});

@@ -30,8 +30,9 @@ int last_start(int extent, int block) { return extent < block ? kNoLastStart : e
 const Instance& instance_of(const KernelConfig& kernel) {
   using Instances = std::span<const Instance>;
   const Instance* found = nullptr;
-  for (const Instances instances : {Instances(kLargeInstances), Instances(kSmallInstances),
-                                    Instances(kAlphaOnlyInstances), Instances(kSwappedInstances)}) {
+  for (const Instances instances :
+       {Instances(kLargeInstances), Instances(kSmallInstances), Instances(kAlphaOnlyInstances),
+        Instances(kSwappedInstances), Instances(kSmallSwappedInstances)}) {
     for (const Instance& instance : instances) {
       if (instance.config == without_cluster(kernel)) found = &instance;
     }
@@ -51,7 +52,7 @@ SharedLoads shared_loads_of(const KernelConfig& kernel, const KernelArgs& args) 
           .cluster_n = kernel.cluster_n,
           .log2_cluster_m = std::countr_zero(along_m),
           .size = cluster_size(kernel),
-          .slice_of_a = slice_of(args.a, kernel.block_m, kernel.cluster_n),
+          .slice_of_a = slice_of(args.a, loaded_lines_m(kernel), kernel.cluster_n),
           .slice_of_b = slice_of(args.b, kernel.block_n, kernel.cluster_m),
           .row = static_cast<std::uint16_t>(row),
           .column = static_cast<std::uint16_t>((1u << along_m) - 1)};
@@ -100,7 +101,7 @@ class Launcher final : public KernelLauncher {
     params_.longer_parts = k_blocks % config.split_k;
     params_.used_stages =
         has_one_tile ? std::min(kernel.stages, ceil_div(k_blocks, config.split_k)) : kernel.stages;
-    params_.a_lines = loaded_lines(args.a, shape.m, kernel.block_m, kernel.cluster_n);
+    params_.a_lines = loaded_lines(args.a, shape.m, loaded_lines_m(kernel), kernel.cluster_n);
     params_.b_lines = loaded_lines(args.b, shape.n, kernel.block_n, kernel.cluster_m);
     // Keeps loads of MN-major rows and vector accesses to D and C aligned.
     constexpr int kVectorElems = 8;

@@ -122,11 +122,18 @@ int active_clusters(const Device& device, const GemmConfig& config) {
   return clusters;
 }
 
-/// active_clusters(), which asks once for all kernels whose CTAs take an SM each.
+/// active_clusters(), which asks once for all kernels whose CTAs take an SM each. Of kernels that share an SM it remembers
+/// the last one: its configurations follow each other.
 ActiveClusters active_clusters_of(const Device& device) {
-  return [device, known = std::array<int, kMaxSplitK + 1>{}](const GemmConfig& config) mutable {
-    if (shares_an_sm(config.kernel)) return active_clusters(device, config);
-    int& clusters = known[static_cast<std::size_t>(cluster_size(config))];
+  using ClustersOfSize = std::array<int, kMaxSplitK + 1>;
+  return [device, of_all = ClustersOfSize{}, last = KernelConfig{},
+          of_last = ClustersOfSize{}](const GemmConfig& config) mutable {
+    const bool shares = shares_an_sm(config.kernel);
+    if (shares && compiled(config.kernel) != last) {
+      last = compiled(config.kernel);
+      of_last = {};
+    }
+    int& clusters = (shares ? of_last : of_all)[static_cast<std::size_t>(cluster_size(config))];
     if (clusters == 0) clusters = active_clusters(device, config);
     return clusters;
   };

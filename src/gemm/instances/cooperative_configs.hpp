@@ -91,19 +91,26 @@ inline constexpr std::array kAlphaOnlyKernels = {
 };
 
 // Heights between the others, for an M that tiles of the others cover with waste, and low tiles for a small M with an
-// MN-major B. cuBLAS takes the same or the next multiple of 8 for these shapes (profiles/experiments.md, 41, 42, 44 and
-// 52).
+// MN-major B. cuBLAS takes the same or the next multiple of 8 for these shapes (profiles/experiments.md, 41, 42, 44, 52
+// and 59).
 inline constexpr std::array kSwappedKernels = {
-    swapped_config(1, 48, 64, 12),  swapped_config(1, 80, 64, 10),  swapped_config(1, 96, 64, 9),
     swapped_config(2, 64, 128, 8),  swapped_config(2, 160, 128, 5), swapped_config(2, 176, 128, 5),
     swapped_config(2, 224, 128, 4), swapped_config(2, 240, 128, 4), swapped_config(2, 144, 256, 4),
     swapped_config(2, 160, 256, 4), swapped_config(2, 208, 128, 4), swapped_config(2, 48, 128, 8),
-    swapped_config(1, 192, 64, 6),  swapped_config(2, 96, 128, 6),  swapped_config(1, 64, 64, 12),
-    swapped_config(1, 32, 64, 14),  swapped_config(2, 144, 128, 5), swapped_config(2, 192, 128, 4),
+    swapped_config(2, 96, 128, 6),  swapped_config(2, 144, 128, 5), swapped_config(2, 192, 128, 4),
     divided_config(192, 192, 4),    divided_config(160, 192, 4),    swapped_config(2, 184, 128, 5),
-    swapped_config(2, 200, 128, 5), swapped_config(2, 216, 128, 4), swapped_config(2, 232, 128, 4),
-    swapped_config(2, 96, 256, 4),  swapped_config(2, 32, 128, 10), swapped_config(2, 16, 128, 11),
-    swapped_config(1, 16, 64, 20),  divided_config(208, 192, 4),
+    swapped_config(2, 200, 128, 5), swapped_config(2, 216, 128, 4), swapped_config(2, 96, 256, 4),
+    swapped_config(2, 32, 128, 10), swapped_config(2, 16, 128, 11), divided_config(208, 192, 4),
+    swapped_config(2, 112, 128, 7), swapped_config(2, 136, 128, 6), swapped_config(2, 152, 128, 5),
+    swapped_config(2, 112, 256, 4), swapped_config(2, 152, 256, 4),
+};
+
+// The same with one consumer.
+inline constexpr std::array kSmallSwappedKernels = {
+    swapped_config(1, 48, 64, 12), swapped_config(1, 80, 64, 10), swapped_config(1, 96, 64, 9),
+    swapped_config(1, 192, 64, 6), swapped_config(1, 64, 64, 12), swapped_config(1, 32, 64, 14),
+    swapped_config(1, 16, 64, 20), swapped_config(1, 56, 64, 13), swapped_config(1, 72, 64, 11),
+    swapped_config(1, 104, 64, 9), swapped_config(1, 112, 64, 9), swapped_config(1, 136, 64, 8),
 };
 
 /// CTAs along M and along N that share loads.
@@ -120,5 +127,6 @@ extern const std::array<Instance, kLargeKernels.size()> kLargeInstances;
 extern const std::array<Instance, kSmallKernels.size()> kSmallInstances;
 extern const std::array<Instance, kAlphaOnlyKernels.size()> kAlphaOnlyInstances;
 extern const std::array<Instance, kSwappedKernels.size()> kSwappedInstances;
+extern const std::array<Instance, kSmallSwappedKernels.size()> kSmallSwappedInstances;
 
 }  // namespace hopper_gemm::library::cooperative

@@ -141,7 +141,8 @@ struct Config {
   static constexpr int kPieceN = kSwapsAB ? swapped_rows(kKernel) : kStagingN;
   static constexpr int kPiecesAcross = kWgmmaN / kPieceN;
   static constexpr int kStoreBuffers = store_buffers(kKernel);
-  static constexpr int kStageBytesA = BLOCK_M * kLineBytes;
+  static constexpr int kStageLinesA = stage_lines_m(kKernel);
+  static constexpr int kStageBytesA = kStageLinesA * kLineBytes;
   static constexpr int kStageBytesB = BLOCK_N * kLineBytes;
   // With one consumer warpgroup each thread already has as many registers as it can use.
   static constexpr bool kMovesRegisters = kNumConsumers > 1;
@@ -189,7 +190,7 @@ struct NoStorage {};
 
 template <typename Config>
 struct alignas(1024) SharedStorage {
-  // A stage of A: K-major [BLOCK_M, 64], or MN-major [BLOCK_M / 64][64, 64]; the same for B. 128B swizzle.
+  // A stage of A: K-major [kStageLinesA, 64], or MN-major [BLOCK_M / 64][64, 64]; the same for B. 128B swizzle.
   unsigned char a[Config::kNumStages][Config::kStageBytesA];
   unsigned char b[Config::kNumStages][Config::kStageBytesB];
   unsigned char d[Config::kNumConsumerWarps][Config::kStoreBuffers][kStoreBufferBytes];
@@ -772,7 +773,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
   const int thread = static_cast<int>(threadIdx.x);
   const int split = Config::kCanSplit ? params.split : 1;
 
-  const bool is_in_producer_warp = thread / kWarpThreads == Config::kNumConsumerWarps;
+  const int warp = uniform_warp();
+  const bool is_in_producer_warp = warp == Config::kNumConsumerWarps;
   const SharedLoads& shared_loads = params.shared_loads;
   const bool shares_loads = shared_loads.size > 1;
   // Lone CTAs take their tiles as if they were clusters, even if the launch has clusters of two.
@@ -786,7 +788,8 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     prefetch_tensormap(&tensor_map_b);
     smem.pipeline.init(params.used_stages, shared_loads.size);
     for (int stage = 0; stage < params.used_stages; ++stage) {
-      leave_rest_undefined<Config::BLOCK_M>(smem_addr(smem.a[stage]), params.a_lines, shared_loads.cluster_n);
+      leave_rest_undefined<Config::kStageLinesA>(smem_addr(smem.a[stage]), params.a_lines,
+                                                 shared_loads.cluster_n);
       leave_rest_undefined<Config::BLOCK_N>(smem_addr(smem.b[stage]), params.b_lines, shared_loads.cluster_m);
     }
     if (!has_one_tile) smem.tile_queue.init();
@@ -854,7 +857,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     return tile;
   };
 
-  if (thread >= Config::kNumConsumerThreads) {
+  if (warp >= Config::kNumConsumerWarps) {
     if constexpr (Config::kMovesRegisters) setmaxnreg_dec<Config::kProducerRegisters>();
     if (is_in_producer_warp) {
       const bool is_leader = elect_sync();
@@ -899,7 +902,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
       // The next kernel may now set itself up on SMs that become free. It still waits for the end of this one.
       if (params.triggers_dependents) griddepcontrol_launch_dependents();
       if (shares_loads) smem.pipeline.producer_drain_uniform(state, params.used_stages);
-    } else if (thread / kWarpThreads == Config::kNumConsumerWarps + 1 && (!has_one_tile || has_bias)) {
+    } else if (warp == Config::kNumConsumerWarps + 1 && (!has_one_tile || has_bias)) {
       // Finding a tile in the raster order may take a thousand cycles or two, so the scheduler warp runs ahead. It also
       // loads the bias.
       const int lane = thread % kWarpThreads;
@@ -925,8 +928,7 @@ __global__ void __launch_bounds__(Config::kNumThreads, 1)
     if (split > 1) barrier_cluster_wait();
   } else {
     if constexpr (Config::kMovesRegisters) setmaxnreg_inc<Config::kConsumerRegisters>();
-    const int consumer = __shfl_sync(0xffffffff, thread / kWarpgroupThreads, 0);  // uniform, as ptxas can see
-    const int warp = thread / kWarpThreads;
+    const int consumer = warp / 4;
     const int lane = thread % kWarpThreads;
     using StagingQueue = cooperative::StagingQueue<Config::kStoreBuffers>;
     StagingQueue queue = {.buffers = smem.d[warp], .lane = lane};

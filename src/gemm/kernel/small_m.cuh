@@ -330,6 +330,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   using namespace ptx;
   auto& smem = dynamic_shared_storage<SharedStorage<Config>>();
   const int thread = static_cast<int>(threadIdx.x);
+  const bool is_in_producer_warp = uniform_warp() == kWarpgroupThreads / kWarpThreads;
 
   const int rank = static_cast<int>(cluster_ctarank());
   int tile_number = static_cast<int>(clusterid_x());
@@ -361,7 +362,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   __syncthreads();
   // Not waited for yet: the peers' mbarriers are not needed before there are partials to send.
   if (params.split > 1) barrier_cluster_arrive_relaxed();
-  if (params.prefetched_stages > 0 && thread >= kWarpgroupThreads) {
+  if (params.prefetched_stages > 0 && is_in_producer_warp) {
     if (elect_sync()) {
       prefetch_operands<Config>(params, &tensor_map_a, &tensor_map_b, tile, tile_number, first_stage,
                                 num_stages);
@@ -374,7 +375,7 @@ __global__ void __launch_bounds__(Config::kNumThreads)
   const int block_bytes_a = lines_of_block(params, params.a_rows, Config::BLOCK_M) * kLineBytes;
   const int block_bytes_b = lines_of_block(params, params.columns, Config::BLOCK_N) * kLineBytes;
   typename Config::Pipeline::State state;
-  if (thread >= kWarpgroupThreads) {
+  if (is_in_producer_warp) {
     const bool is_leader = elect_sync();
     const int batch_a = params.a_is_batched ? tile.batch : 0;
     const int batch_b = params.b_is_batched ? tile.batch : 0;

@@ -42,5 +42,7 @@ const std::array<Instance, kAlphaOnlyKernels.size()> kAlphaOnlyInstances =
     instances_that_are_run<kAlphaOnlyKernels>();
 const std::array<Instance, kSwappedKernels.size()> kSwappedInstances =
     instances_that_are_run<kSwappedKernels>();
+const std::array<Instance, kSmallSwappedKernels.size()> kSmallSwappedInstances =
+    instances_that_are_run<kSmallSwappedKernels>();
 
 }  // namespace hopper_gemm::library::cooperative
