@@ -44,12 +44,12 @@ add_library(hopper_gemm_library_wgmma OBJECT
   src/gemm/host/small_m.cu
   src/gemm/host/pingpong.cu
   src/gemm/epilogue/reduce_partials.cu
-  src/gemm/host/cooperative_mixed_n.cu
-  src/gemm/host/cooperative.cu
   src/gemm/instances/cooperative_small.cu
   src/gemm/instances/cooperative_small_swapped.cu
   src/gemm/instances/cooperative_alpha_only.cu
   src/gemm/instances/cooperative_swapped.cu
+  src/gemm/host/cooperative.cu
+  src/gemm/host/cooperative_mixed_n.cu
   src/gemm/host/operand_maps.cpp
   src/gemm/host/wgmma_backend.cpp)
 target_link_libraries(hopper_gemm_library_wgmma PUBLIC hopper_gemm_options)

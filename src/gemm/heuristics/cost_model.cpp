@@ -89,7 +89,8 @@ double least_block_us(const CostModel& model, const KernelArgs& args, const Kern
   if (kernel.schedule == Schedule::SmallM) {
     return model.small_m_latency_us * kBlockK / (kernel.stages * kernel.block_k);
   }
-  return args.b.major == OperandMajor::MN ? model.mn_major_block_us : model.block_us;
+  return (args.b.major == OperandMajor::MN ? model.mn_major_block_us : model.block_us) *
+         (kernel.consumers == 1 ? model.one_consumer_block : 1);
 }
 
 /// The CTAs that run at a time, and how many of them load the same rows of A and of B.

@@ -21,72 +21,73 @@ struct ExposedEpilogue {
 };
 
 /// The coefficients of the estimates: times in microseconds, and rates per microsecond. `fit_cost_model` fitted them to
-/// the records that profiles/choices.json names (profiles/experiments.md, 40, 48, 50, 51, 56 and 58).
+/// the records that profiles/choices.json names (profiles/experiments.md, 40, 48, 50, 51, 56, 58 and 60).
 struct CostModel {
-  double launch_us = 2.273;            ///< a kernel that has nothing to do
-  double overlap_us = 0.7115;          ///< what a cluster saves of it if it waits for the kernel before it
-  double cta_overlap_us = 0.7111;      ///< the same for a CTA without a cluster
-  double side_by_side_us = 1.342;      ///< what any CTA saves if the GPU has room for both kernels
-  double fill_us = 0.6344;             ///< until the first loads arrive
-  double next_tile_us = 0.6631;        ///< between two tiles of a persistent CTA
-  double next_wave_us = 1.493;         ///< between the tiles of two CTAs, if each CTA has only one
-  double cluster_us = 0.3569;          ///< a cluster's barriers
-  double large_cluster_us = 0.09738;   ///< in addition for a cluster of eight that shares loads
-  double block_us = 0.1626;            ///< least time of a K block
-  double mn_major_block_us = 0.1658;   ///< the same if B is MN-major
-  double small_m_latency_us = 1.472;   ///< until what a kernel for small M asks for is there
-  double sm_flops_per_us = 7.172e+06;  ///< of an SM that has its operands
-  double byte_us = 1.188e-06;  ///< products slow down by so much for each byte, because moving it takes power
-  double long_byte_us = 1.251e-06;  ///< in addition, if all products take a millisecond or more
+  double launch_us = 2.354;            ///< a kernel that has nothing to do
+  double overlap_us = 0.9614;          ///< what a cluster saves of it if it waits for the kernel before it
+  double cta_overlap_us = 0.9697;      ///< the same for a CTA without a cluster
+  double side_by_side_us = 1.326;      ///< what any CTA saves if the GPU has room for both kernels
+  double fill_us = 0.6522;             ///< until the first loads arrive
+  double next_tile_us = 0.6669;        ///< between two tiles of a persistent CTA
+  double next_wave_us = 1.19;          ///< between the tiles of two CTAs, if each CTA has only one
+  double cluster_us = 0.3774;          ///< a cluster's barriers
+  double large_cluster_us = 0.09174;   ///< in addition for a cluster of eight that shares loads
+  double block_us = 0.171;             ///< least time of a K block
+  double mn_major_block_us = 0.1528;   ///< the same if B is MN-major
+  double one_consumer_block = 0.8226;  ///< factor on both for one consumer
+  double small_m_latency_us = 1.555;   ///< until what a kernel for small M asks for is there
+  double sm_flops_per_us = 7.208e+06;  ///< of an SM that has its operands
+  double byte_us = 1.246e-06;  ///< products slow down by so much for each byte, because moving it takes power
+  double long_byte_us = 1.23e-06;  ///< in addition, if all products take a millisecond or more
   /// The share of their time by which products would be faster if all other SMs had no tile. It grows with their share. It was not
   /// fitted: a fit finds 0.27, and then chooses configurations that leave half of the SMs idle.
   double idle_sm_gain = 0.1;
-  double slowness_64_columns = 1.106;            ///< factor on the products' time for tiles of 64 columns
-  double slowness_one_consumer = 1.124;          ///< for one consumer
-  double slowness_one_consumer_swapped = 1.107;  ///< for one consumer with A and B swapped
-  double slowness_small_tiles = 1.016;           ///< for tiles up to 128x128: they read more of shared memory
+  double slowness_64_columns = 1.182;            ///< factor on the products' time for tiles of 64 columns
+  double slowness_one_consumer = 1.043;          ///< for one consumer
+  double slowness_one_consumer_swapped = 1.248;  ///< for one consumer with A and B swapped
+  double slowness_small_tiles = 1.019;           ///< for tiles up to 128x128: they read more of shared memory
   double slowness_few_stages = 1.06;           ///< in addition, if the stages hide less of the loads' latency
-  double sm_bytes_per_us = 1.174e+05;          ///< to one SM
-  double small_m_sm_bytes_per_us = 9.684e+04;  ///< to one SM in a kernel for small M, mostly from memory
+  double sm_bytes_per_us = 1.209e+05;          ///< to one SM
+  double small_m_sm_bytes_per_us = 9.392e+04;  ///< to one SM in a kernel for small M, mostly from memory
   /// How many CTAs the busiest SM runs beside its first one in a launch for small M with one CTA for each SM, if SMs have room
   /// for several. They share what the SM loads.
-  double small_m_sharing = 0.5158;
-  double sm_lines_per_us = 994.4;     ///< to one SM, in requests to L2
-  double l2_bytes_per_us = 9.92e+06;  ///< that all SMs read from L2
-  double l2_sharers = 6.388;          ///< clusters that load the same rows: from so many on, they share reads
-  double l2_sharers_of_splits = 18.66;  ///< the same where each CTA of a cluster sums a part of K
+  double small_m_sharing = 0.4718;
+  double sm_lines_per_us = 1051;       ///< to one SM, in requests to L2
+  double l2_bytes_per_us = 9.925e+06;  ///< that all SMs read from L2
+  double l2_sharers = 6.349;  ///< clusters that load the same rows: from so many on, they share reads
+  double l2_sharers_of_splits = 13.39;  ///< the same where each CTA of a cluster sums a part of K
   /// The same where the clusters of a GPC lie side by side, for clusters of two, and for CTAs without a cluster. The
   /// fit began with counts of L2's reads (profiles/experiments.md, 45).
-  double l2_sharers_pairs_by_gpc = 2.901;
-  double l2_sharers_ctas_by_gpc = 2.5;
+  double l2_sharers_pairs_by_gpc = 2.921;
+  double l2_sharers_ctas_by_gpc = 2.43;
   double memory_peak = kH200MemoryBytesPerUs;  ///< of the GPU, in bytes per microsecond
-  double ragged_row_bytes = 0.02841;     ///< the share that is read beside rows that begin within a sector
-  double memory_share = 0.8883;          ///< of the peak, with reads that are not balanced over all channels
-  double cluster_memory_share = 0.8616;  ///< with reads by multicast
-  double split_memory_share = 0.8015;    ///< with parts of K that are read at a time
+  double ragged_row_bytes = 0.02379;     ///< the share that is read beside rows that begin within a sector
+  double memory_share = 0.9095;          ///< of the peak, with reads that are not balanced over all channels
+  double cluster_memory_share = 0.8695;  ///< with reads by multicast
+  double split_memory_share = 0.8197;    ///< with parts of K that are read at a time
   double few_stages_memory_share = 0.865;  ///< with less under way at a time (profiles/experiments.md, 43)
   /// In the pingpong kernel with batches. 2048x2048x128, 2048x128x2048 and 512x512x64 took 1.2 to 1.3 times as long
   /// with it as with the fastest other kernel (H100).
   double pingpong_batch_share = 0.66;
-  double store_elems_per_us = 2.53e+04;   ///< from one SM
-  double ragged_store = 0.3448;           ///< how much longer it takes for each further request for 128 bytes
-  double slowness_plain_store = 2.222;    ///< factor on its time where TMA cannot store D
-  double mixed_n_exposed_store = 0.7894;  ///< the share of the store that no product hides
-  double pingpong_exposed_store = 0.481;  ///< the same in the pingpong schedule
+  double store_elems_per_us = 2.435e+04;  ///< from one SM
+  double ragged_store = 0.375;            ///< how much longer it takes for each further request for 128 bytes
+  double slowness_plain_store = 2.337;    ///< factor on its time where TMA cannot store D
+  double mixed_n_exposed_store = 0.7406;  ///< the share of the store that no product hides
+  double pingpong_exposed_store = 0.4345;  ///< the same in the pingpong schedule
   /// From one pingpong consumer, which stages 16 rows of 64 columns at a time: 64 batches of 2048x2048x128 took 277 us,
   /// and 4096x32768x512 took 182 us (H100).
-  double pingpong_store_elems_per_us = 6194;
+  double pingpong_store_elems_per_us = 6154;
   ExposedEpilogue cooperative_exposed = {6.2e-5, 3.7e-5, 2.5e-5,
                                          6.6e-5};                  ///< with one tile N and two consumers
   ExposedEpilogue mixed_n_exposed = {2.3e-5, 1.8e-5, 4.4e-5, 0};   ///< the cooperative schedule's
   ExposedEpilogue pingpong_exposed = {0, 0.5e-5, 2.3e-5, 3.5e-5};  ///< but for a CTA's last tile
-  double reduce_us = 0.07712;                 ///< to exchange the partials of a split-K, beside sending them
-  double mn_major_peer_us = 0.1021;           ///< in addition for each peer, if B is MN-major
-  double reduce_elems_per_us = 2348;          ///< partials that an SM sends
-  double workspace_us = 1.86;                 ///< the kernel that adds up partials from the workspace
-  double workspace_part_us = 0.02181;         ///< in addition for each partial of an element
-  double workspace_cluster_us = 1.9;          ///< in addition, if clusters add up their partials before
-  double workspace_bytes_per_us = 4.379e+06;  ///< to the workspace and back
+  double reduce_us = 0.06586;               ///< to exchange the partials of a split-K, beside sending them
+  double mn_major_peer_us = 0.08198;        ///< in addition for each peer, if B is MN-major
+  double reduce_elems_per_us = 2453;        ///< partials that an SM sends
+  double workspace_us = 2.429;              ///< the kernel that adds up partials from the workspace
+  double workspace_part_us = 0.0188;        ///< in addition for each partial of an element
+  double workspace_cluster_us = 1.482;      ///< in addition, if clusters add up their partials before
+  double workspace_bytes_per_us = 4.8e+06;  ///< to the workspace and back
 };
 
 /// The model for a GPU, by its clocks and by the rates that a probe has measured of it. rates: null if there are none.

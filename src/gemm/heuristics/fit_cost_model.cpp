@@ -60,6 +60,7 @@ constexpr Coefficient kCoefficients[] = {
     {"large_cluster_us", &CostModel::large_cluster_us},
     {"block_us", &CostModel::block_us},
     {"mn_major_block_us", &CostModel::mn_major_block_us},
+    {"one_consumer_block", &CostModel::one_consumer_block},
     {"small_m_latency_us", &CostModel::small_m_latency_us},
     {"sm_flops_per_us", &CostModel::sm_flops_per_us},
     {"byte_us", &CostModel::byte_us},

@@ -39,7 +39,8 @@ std::string name_of(const MeasuredShape& shape);
 int active_clusters_of_132_sms(const GemmConfig& config);
 
 /// Reads files of `matmul tune best --csv`: the runs in burst mode of configurations that still exist. If several files
-/// have a shape, the last run by date counts. probes: of the GPUs. Throws std::runtime_error.
+/// have a shape, the last run by date counts. Times of kernels that have changed since do not count, and neither does a
+/// shape at which such a kernel was the fastest. probes: of the GPUs. Throws std::runtime_error.
 std::vector<MeasuredShape> read_records(const std::vector<std::string>& paths, const RecordFilter& filter,
                                         const LoadedFiles<ProbedRates>& probes);
 
