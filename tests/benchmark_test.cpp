@@ -146,7 +146,8 @@ TEST(SampleTiming, FollowsTheMethod) {
   EXPECT_EQ(sample_timing(Mode::Burst).idle_ms, 50);
   EXPECT_EQ(sample_timing(Mode::Burst).warm_up_ms, 4);
   EXPECT_EQ(sample_timing(Mode::Burst).timed_ms, 4);
-  EXPECT_EQ(sample_timing(Mode::Sustained).idle_ms, 0) << "a rest would lift the sustained clock";
+  EXPECT_EQ(sample_timing(Mode::Burst, 10).idle_ms, 10);
+  EXPECT_EQ(sample_timing(Mode::Sustained, 10).idle_ms, 0) << "a rest would lift the sustained clock";
   EXPECT_GE(sample_timing(Mode::Sustained).warm_up_ms + sample_timing(Mode::Sustained).timed_ms, 200)
       << "the energy counter needs at least 200 ms";
 }

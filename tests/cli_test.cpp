@@ -371,6 +371,8 @@ TEST_F(CliTest, BadOptionValues) {
   expect_refused({"1", "--data", "zeros"}, {"--data got 'zeros'", "normal, uniform and integers"});
   expect_refused({"1", "--rounds", "0"},
                  {"--rounds got '0'", "from 1 to 1000", "type for example --rounds 7"});
+  expect_refused({"1", "--rest", "1001"},
+                 {"--rest got '1001'", "from 0 to 1000", "type for example --rest 50"});
   expect_refused({"1", "--seed", "abc"}, {"--seed got 'abc'", "type for example --seed 42"});
   expect_refused({"1", "--a", "tiled"}, {"--a got 'tiled'", "row and col"});
   expect_refused({"1", "--b", "tiled"}, {"--b got 'tiled'", "row and col"});
@@ -803,7 +805,7 @@ TEST_F(CliTest, ProfileIsOfOneLaunchAndMeasuresNothing) {
   expect_refused({"3", "--profile", "--mode", "both"}, {"2 modes", example});
   expect_refused({"cutlass", "--profile"},
                  {"a launch of cutlass, because cutlass is several kernels", example});
-  for (const char* option : {"--csv", "--json", "--html", "--rounds"}) {
+  for (const char* option : {"--csv", "--json", "--html", "--rounds", "--rest"}) {
     expect_refused({"3", "--profile", option, "3"}, {option, "together with --profile", "leave --"});
   }
   expect_refused({"3", "--profile", "--device", "emulator"}, {"--profile"});
@@ -1029,6 +1031,16 @@ TEST_F(TuneTest, MeasuresTheConfigurationsAlone) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr(text_of(0)), Not(HasSubstr("cublasLt"))));
   EXPECT_THAT(read(csv), AllOf(HasSubstr(text_of(0)), Not(HasSubstr("\n0,")), Not(HasSubstr("\nceiling,"))));
   EXPECT_THAT(read(json), HasSubstr(text_of(1)));
+}
+
+TEST_F(TuneTest, RestsAsLongAsAskedFor) {
+  constexpr const char* kInMethod = "ms of rest before a burst";
+  EXPECT_EQ(run({"tune", "2", "--size", "1024"}), kExitOk) << err_.str();
+  EXPECT_EQ(platform_.request_.rest_ms, 50);
+  EXPECT_THAT(out_.str(), Not(HasSubstr(kInMethod)));
+  EXPECT_EQ(run({"tune", "2", "--size", "1024", "--rest", "10"}), kExitOk) << err_.str();
+  EXPECT_EQ(platform_.request_.rest_ms, 10);
+  EXPECT_THAT(out_.str(), HasSubstr(std::string(", 10 ") + kInMethod));
 }
 
 TEST_F(TuneTest, BaselinesAreLeftOutByTuneAlone) {

@@ -186,11 +186,9 @@ TEST_F(EmulatedRunTest, AskedForAGpuItRefuses) {
 
 TEST_F(EmulatedRunTest, WhatMeasuresIsRefused) {
   const std::string file = folder_ / "results";
-  const std::vector<std::vector<const char*>> options = {{"--mode", "both"},
-                                                         {"--rounds", "3"},
-                                                         {"--no-verify"},
-                                                         {"--csv", file.c_str()},
-                                                         {"--json", file.c_str()}};
+  const std::vector<std::vector<const char*>> options = {{"--mode", "both"},      {"--rounds", "3"},
+                                                         {"--rest", "10"},        {"--no-verify"},
+                                                         {"--csv", file.c_str()}, {"--json", file.c_str()}};
   for (const std::vector<const char*>& option : options) {
     std::vector<const char*> arguments = {"1"};
     arguments.insert(arguments.end(), option.begin(), option.end());

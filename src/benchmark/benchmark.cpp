@@ -19,9 +19,9 @@ std::optional<double> median_of(std::span<const Sample> samples, std::optional<d
 
 std::string_view to_string(Mode mode) { return mode == Mode::Burst ? "burst" : "sustained"; }
 
-SampleTiming sample_timing(Mode mode) {
-  return mode == Mode::Burst ? SampleTiming{.idle_ms = 50, .warm_up_ms = 4, .timed_ms = 4}
-                             : SampleTiming{.idle_ms = 0, .warm_up_ms = 150, .timed_ms = 150};
+SampleTiming sample_timing(Mode mode, int rest_ms) {
+  if (mode == Mode::Sustained) return {.idle_ms = 0, .warm_up_ms = 150, .timed_ms = 150};
+  return {.idle_ms = static_cast<double>(rest_ms), .warm_up_ms = 4, .timed_ms = 4};
 }
 
 Measurement aggregate(std::span<const Sample> samples) {

@@ -37,8 +37,11 @@ struct SampleTiming {
   double timed_ms;
 };
 
-/// 50 ms idle and 4 + 4 ms in burst, 150 + 150 ms without a pause in sustained mode.
-SampleTiming sample_timing(Mode mode);
+/// How long the GPU idles before a burst, unless somebody asks for another time.
+inline constexpr int kBurstRestMs = 50;
+
+/// rest_ms idle and 4 + 4 ms in burst, 150 + 150 ms without a pause in sustained mode.
+SampleTiming sample_timing(Mode mode, int rest_ms = kBurstRestMs);
 
 /// One sample of one contestant. The optional values are empty without NVML.
 struct Sample {

@@ -43,8 +43,8 @@ int launches_per_graph(double ms_per_launch, int sets) {
   return std::min(rotations, kMaxLaunchesPerGraph / sets) * sets;
 }
 
-GpuSampler::GpuSampler(std::vector<GemmArgs> sets, cudaStream_t stream, const Nvml* nvml)
-    : sets_(std::move(sets)), stream_(stream), nvml_(nvml) {}
+GpuSampler::GpuSampler(std::vector<GemmArgs> sets, cudaStream_t stream, const Nvml* nvml, int rest_ms)
+    : sets_(std::move(sets)), stream_(stream), nvml_(nvml), rest_ms_(rest_ms) {}
 
 GpuSampler::~GpuSampler() {
   for (const Contestant& contestant : contestants_) cudaGraphExecDestroy(contestant.graph);
@@ -123,7 +123,7 @@ Status GpuSampler::add(const Launch& launch) {
 
 Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
   const Contestant& contestant = contestants_[index];
-  const SampleTiming timing = sample_timing(mode);
+  const SampleTiming timing = sample_timing(mode, rest_ms_);
   const int warm_up_replays = replays_to_fill(timing.warm_up_ms, contestant.graph_ms);
   const int timed_replays = replays_to_fill(timing.timed_ms, contestant.graph_ms);
 
@@ -149,7 +149,7 @@ Status GpuSampler::sample(std::size_t index, Mode mode, Sample* sample) {
 Status GpuSampler::profile(const Launch& launch, Mode mode) {
   double ms = 0;
   HG_RETURN_IF_ERROR(time_launch(launch, &ms));
-  const SampleTiming timing = sample_timing(mode);
+  const SampleTiming timing = sample_timing(mode, rest_ms_);
   const int warm_up = times_to_fill(timing.warm_up_ms, ms, kMaxLaunchesPerGraph);
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(timing.idle_ms));
   HG_RETURN_IF_ERROR(time([&] { return launch_over_sets(launch, warm_up); }, warm_up, &ms));

@@ -32,8 +32,9 @@ int launches_per_graph(double ms_per_launch, int sets);
 /// Events around the replays take the time.
 class GpuSampler : public Sampler {
  public:
-  /// `sets`: operands to rotate over; `stream` and `nvml` (nullptr: no readings) must outlive the sampler.
-  GpuSampler(std::vector<GemmArgs> sets, cudaStream_t stream, const Nvml* nvml);
+  /// `sets`: operands to rotate over; `stream` and `nvml` (nullptr: no readings) must outlive the sampler; `rest_ms`: see
+  /// sample_timing().
+  GpuSampler(std::vector<GemmArgs> sets, cudaStream_t stream, const Nvml* nvml, int rest_ms = kBurstRestMs);
   ~GpuSampler() override;
   GpuSampler(const GpuSampler&) = delete;
   GpuSampler& operator=(const GpuSampler&) = delete;
@@ -70,6 +71,7 @@ class GpuSampler : public Sampler {
   std::vector<GemmArgs> sets_;
   cudaStream_t stream_;
   const Nvml* nvml_;
+  int rest_ms_;
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;
   std::vector<Contestant> contestants_;

@@ -41,7 +41,7 @@ class CudaSession : public Session {
     HG_RETURN_IF_ERROR(OperandBuffers::allocate(request_.problem, request_.device.l2_bytes, request_.data,
                                                 request_.seed, stream_.get(), &buffers_));
     HG_RETURN_IF_ERROR(wait_with_watchdog(stream_.get(), hang_timeout_seconds(flops(), 1)));
-    sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml);
+    sampler_.emplace(buffers_.sets(), stream_.get(), request_.nvml, request_.rest_ms);
     if (request_.baselines) HG_RETURN_IF_ERROR(add_baseline());
     for (const SessionKernel& kernel : request_.kernels) {
       add({.version = kernel.version, .variant = kernel.variant, .flops = flops()}, kernel.launch);

@@ -50,6 +50,7 @@ struct SessionRequest {
   bool cutlass = false;        ///< measure CUTLASS's configurations too, which must take the problem
   bool verify = true;          ///< leave wrong candidates of cublasLt out of the baseline
   bool baselines = true;       ///< measure cuBLAS and, where there is one, the ceiling
+  int rest_ms = kBurstRestMs;  ///< before a burst
 };
 
 /// Whether the wgmma ceiling is the limit of kernels for this problem on this GPU.

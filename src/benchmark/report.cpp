@@ -169,11 +169,12 @@ std::string report_header(const RunInfo& run) {
       "driver  {}, up to CUDA {}; program built with CUDA {}, running cuBLAS {}\n"
       "commit  {}\n"
       "inputs  {}, seed {}\n"
-      "method  contestants interleaved in random order, median (min-max) of {} rounds\n"
+      "method  contestants interleaved in random order, median (min-max) of {} rounds{}\n"
       "date    {}\n{}",
       run.device.name, run.device.sm_count, run.driver.empty() ? "unknown version" : run.driver,
       cuda_version_text(run.device.driver_version), cuda_version_text(run.device.runtime_version),
-      run.device.cublas, run.commit, run.data, run.seed, run.rounds, run.date,
+      run.device.cublas, run.commit, run.data, run.seed, run.rounds,
+      run.rest_ms == kBurstRestMs ? "" : fmt::format(", {} ms of rest before a burst", run.rest_ms), run.date,
       run.against.empty() ? "" : fmt::format("against {}\n", run.against));
 }
 

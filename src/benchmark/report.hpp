@@ -23,9 +23,10 @@ struct RunInfo {
   std::string data;  ///< "normal"
   std::uint64_t seed = 0;
   int rounds = 0;
-  std::string date;          ///< UTC, ISO 8601
-  std::string command;       ///< as it was typed
-  std::string against = {};  ///< the other build of the library that takes part; empty: none
+  int rest_ms = kBurstRestMs;  ///< before a burst
+  std::string date;            ///< UTC, ISO 8601
+  std::string command;         ///< as it was typed
+  std::string against = {};    ///< the other build of the library that takes part; empty: none
 };
 
 /// One version at one shape in one mode.

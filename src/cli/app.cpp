@@ -299,6 +299,7 @@ class Run {
     info_.data = options_.data_name;
     info_.seed = options_.seed;
     info_.rounds = options_.rounds;
+    info_.rest_ms = options_.rest_ms;
     info_.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   }
 
@@ -311,7 +312,8 @@ class Run {
                            .nvml = nvml_.get(),
                            .cutlass = shows_cutlass(group) && cutlass_refusal(group.problem).ok(),
                            .verify = options_.verify,
-                           .baselines = options_.baselines};
+                           .baselines = options_.baselines,
+                           .rest_ms = options_.rest_ms};
     for (const KernelInfo* kernel : group.kernels) {
       if (!refusal_of(*kernel, group.problem).ok()) continue;
       const std::vector<std::string> configs = configs_of(*kernel, group.problem);

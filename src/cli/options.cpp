@@ -19,9 +19,10 @@ namespace hopper_gemm {
 namespace {
 
 // Options that only a run on a GPU takes, and options that only the emulator takes.
-constexpr const char* kGpuOptions[] = {
-    "--mode", "--rounds", "--no-verify",  "--csv",   "--json", "--html",  "--config",  "--profile",
-    "--out",  "--bias",   "--activation", "--gated", "--beta", "--batch", "--against", "--no-baselines"};
+constexpr const char* kGpuOptions[] = {"--mode",         "--rounds", "--no-verify", "--csv",   "--json",
+                                       "--html",         "--config", "--profile",   "--out",   "--bias",
+                                       "--activation",   "--gated",  "--beta",      "--batch", "--against",
+                                       "--no-baselines", "--rest"};
 constexpr const char* kEmulatorOptions[] = {"--seeds", "--trace"};
 // Options that add an operation to the product.
 constexpr const char* kOperationOptions[] = {"--out",   "--bias", "--activation",
@@ -97,6 +98,7 @@ struct RawOptions {
   std::string batch_count = "1";
   std::string data = "normal";
   std::string rounds = "7";
+  std::string rest = "50";
   std::string seed;
   bool no_verify = false;
   bool no_baselines = false;
@@ -176,6 +178,8 @@ void declare(CLI::App& app, RawOptions& raw) {
       "or integers (-1, 0 and 1), which run faster; the\n"
       "default of the emulator alternates integers and\nnormal");
   add("--rounds", "N", raw.rounds, "samples of each version, 1 to 1000 (default: 7)");
+  add("--rest", "N", raw.rest,
+      "ms of rest before a burst, 0 to 1000 (default:\n50); with less, power may lower the clock");
   add("--seed", "N", raw.seed,
       "seed of the inputs, of the measuring order and of\n--suite random; on the emulator, of the first\n"
       "schedule (default: random, and printed)");
@@ -615,7 +619,7 @@ Status read_data(const std::string& name, Options* options) {
 /// Ok if the options ask for one launch.
 Status check_profile(const CLI::App& app, const Options& options) {
   constexpr std::string_view kExample = "type for example `./matmul 7 --profile --size 8192`";
-  for (const char* name : {"--rounds", "--csv", "--json", "--html", "--against"}) {
+  for (const char* name : {"--rounds", "--rest", "--csv", "--json", "--html", "--against"}) {
     if (app.get_option(name)->count() == 0) continue;
     return invalid_argument(fmt::format(
         "{} was given together with --profile, which measures nothing; leave {} out", name, name));
@@ -674,11 +678,15 @@ Status check_against(const Options& options) {
 
 Status read_numbers(const RawOptions& raw, Options* options) {
   constexpr NumberRule kRounds = {"--rounds", "the number of samples", 1, 1000, "7"};
+  constexpr NumberRule kRest = {"--rest", "the rest before a burst in milliseconds", 0, 1000, "50"};
   constexpr NumberRule kSeed = {"--seed", "the seed", 0, std::numeric_limits<std::uint32_t>::max(), "42"};
   constexpr NumberRule kSeeds = {"--seeds", "the number of schedules", 1, 1000000, "10"};
   std::uint64_t rounds = 0;
   HG_RETURN_IF_ERROR(parse_number(kRounds, raw.rounds, &rounds));
   options->rounds = static_cast<int>(rounds);
+  std::uint64_t rest_ms = 0;
+  HG_RETURN_IF_ERROR(parse_number(kRest, raw.rest, &rest_ms));
+  options->rest_ms = static_cast<int>(rest_ms);
   if (!raw.seeds.empty()) {
     std::uint64_t seeds = 0;
     HG_RETURN_IF_ERROR(parse_number(kSeeds, raw.seeds, &seeds));

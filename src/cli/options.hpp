@@ -46,6 +46,7 @@ struct Options {
   std::string data_name;
   bool data_given = false;
   int rounds = 0;
+  int rest_ms = 0;  ///< before a burst
   std::uint64_t seed = 0;
   bool verify = true;
   bool baselines = true;     ///< tune: measure cuBLAS and the ceiling beside the configurations
