@@ -122,8 +122,8 @@ int active_clusters(const Device& device, const GemmConfig& config) {
   return clusters;
 }
 
-/// active_clusters(), which asks once for all kernels whose CTAs take an SM each. Of kernels that share an SM it remembers
-/// the last one: its configurations follow each other.
+/// active_clusters(), which asks once for all kernels whose CTAs take an SM each. Among kernels that share an SM it
+/// remembers the last one, because a kernel's configurations follow each other.
 ActiveClusters active_clusters_of(const Device& device) {
   using ClustersOfSize = std::array<int, kMaxSplitK + 1>;
   return [device, of_all = ClustersOfSize{}, last = KernelConfig{},
